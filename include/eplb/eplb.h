@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* All of libeplb. Files are in eplb/format.h and libeplb-format. */
+#ifndef EPLB_EPLB_H
+#define EPLB_EPLB_H
+
+#include <eplb/cluster.h>
+#include <eplb/file.h>
+#include <eplb/hooks.h>
+#include <eplb/load.h>
+#include <eplb/placement.h>
+#include <eplb/plan.h>
+#include <eplb/random.h>
+#include <eplb/status.h>
+#include <eplb/version.h>
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files: counts of tokens per expert that serving engines log, and the placement maps they load.
+ * This is libeplb-format (pkg-config eplb-format); it needs libeplb.
+ *
+ * Inputs are opened read-only and read once, front to back ("-" is standard input). What a file
+ * says is checked before it is believed: sizes against the limits of the read options, numbers
+ * against their range, the shape of each row against the others. Errors name the file, the line (or
+ * the byte), the layer and the expert, such as
+ * `counts.jsonl:17: layer 3: 255 counts, expected 256`.
+ *
+ * Threads: a reader belongs to one thread at a time; formats are constant.
+ */
+#ifndef EPLB_FORMAT_H
+#define EPLB_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <eplb/hooks.h>
+#include <eplb/load.h>
+#include <eplb/placement.h>
+#include <eplb/status.h>
+
+EPLB_BEGIN_DECLS
+
+/* One file format. Static, never freed. */
+typedef struct eplb_format eplb_format;
+
+/* What a format can do. */
+#define EPLB_FORMAT_READS_COUNTS 1u
+#define EPLB_FORMAT_READS_PLACEMENT 2u
+#define EPLB_FORMAT_WRITES_PLACEMENT 4u
+/* Rows are all hidden layers of the model, dense ones too (as zero rows of counts, or any valid
+ * row of a placement). Without it, rows are MoE layers only. */
+#define EPLB_FORMAT_ALL_MODEL_LAYERS 8u
+/* Known only from a change that its engine has not merged. */
+#define EPLB_FORMAT_OPEN 16u
+
+/* The formats in a fixed order; NULL past the end. */
+EPLB_API const eplb_format *eplb_format_at(size_t index);
+
+/* The format called `name`, such as "sglang"; NULL when there is none. */
+EPLB_API const eplb_format *eplb_format_find(const char *name);
+
+EPLB_API const char *eplb_format_name(const eplb_format *format);
+EPLB_API const char *eplb_format_description(const eplb_format *format);
+EPLB_API uint32_t eplb_format_flags(const eplb_format *format);
+
+typedef struct eplb_read_options {
+    uint32_t struct_size; /* sizeof(eplb_read_options), written by eplb_read_options_init */
+
+    /* Read as this format; NULL (default): the one whose shape the content has. */
+    const eplb_format *format;
+
+    /* Logical experts of the model; 0 (default): as the file says. A file that contradicts it is an
+     * error. */
+    int32_t experts;
+
+    /* Placements: GPUs that a layer's slots are spread over evenly; 0 (default): as the file says,
+     * an error for formats that do not say it. A file that contradicts it is an error. */
+    int32_t gpus;
+
+    /* Placements: GPUs of a node; 0 (default): all on one. */
+    int32_t gpus_per_node;
+
+    /* Limits, each >= 1; beyond them reading fails with EPLB_ERROR_LIMIT. */
+    int32_t max_layers;  /* rows of a step; default 4096 */
+    int32_t max_experts; /* counts of a row; default 65536 */
+    int32_t max_slots;   /* slots of a layer; default 1048576 */
+    int64_t max_bytes;   /* a placement file; default 256 MiB. Counts have no limit: they stream. */
+} eplb_read_options;
+
+/* Writes the defaults. */
+EPLB_API void eplb_read_options_init(eplb_read_options *options);
+
+/* One row of counts, as eplb_counts_next hands it out. */
+typedef struct eplb_counts_row {
+    int64_t step;         /* >= 0; 0 where the format has no steps */
+    int32_t layer;        /* model layer id or MoE index, as the format numbers layers; >= 0 */
+    int32_t length;       /* number of counts: experts 0..length-1, those beyond have none */
+    const double *counts; /* [length], finite, >= 0; valid until the next call on the reader */
+} eplb_counts_row;
+
+typedef struct eplb_counts_reader eplb_counts_reader;
+
+/*
+ * Opens a file of counts and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
+ * more than one, fits. `path` is copied. Memory: one row and a buffer of some 100 KiB, whatever the
+ * size of the file (a column-major .npy needs two more buffers for each expert).
+ */
+EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
+                                      const char *path, const eplb_read_options *options,
+                                      eplb_error *error);
+
+/*
+ * Hands out the next row. Rows come in the order of the file; the same (step, layer) may come more
+ * than once with different experts, and what is missing is 0. EPLB_END after the last row, and only
+ * when the file was whole: until then what was read may be the beginning of a broken file.
+ */
+EPLB_API eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_row *row,
+                                      eplb_error *error);
+
+/* Closes the file, frees the reader and sets the pointer to NULL. */
+EPLB_API void eplb_counts_close(eplb_counts_reader **reader);
+
+/* The format that was recognised. */
+EPLB_API const eplb_format *eplb_counts_format(const eplb_counts_reader *reader);
+
+/*
+ * Reads whole files into a load, one scenario for each, steps summed. All files must have the same
+ * layers. Where every file is of a format that lists all hidden layers of the model, layers without
+ * any tokens in all files are dense: they are left out, and the load knows the number of model
+ * layers (unless no layer has any tokens: then all are kept). Scenarios are named after their
+ * files.
+ */
+EPLB_API eplb_status eplb_load_read(eplb_load **out, const eplb_hooks *hooks,
+                                    const char *const *paths, int32_t count,
+                                    const eplb_read_options *options, eplb_error *error);
+
+/*
+ * Reads a placement. The result has the shape that the file says and may still break the rules of
+ * eplb_placement_validate: an editor of broken maps must be able to read them. `format` (may be
+ * NULL) gets the format that was recognised.
+ */
+EPLB_API eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks *hooks,
+                                         const char *path, const eplb_read_options *options,
+                                         const eplb_format **format, eplb_error *error);
+
+/*
+ * Writes a placement as `format`, whole or not at all; path "-" is standard output. Refuses what
+ * eplb_placement_validate refuses (EPLB_ERROR_DATA), and what the format cannot carry, such as GPUs
+ * with different numbers of slots (EPLB_ERROR_UNSUPPORTED). Formats with all model layers get an
+ * even spread in the rows of the other layers; the model's number of layers is taken from the
+ * placement, or, where that is unknown, is one more than the last layer id.
+ */
+EPLB_API eplb_status eplb_placement_write(const eplb_placement *placement, const eplb_hooks *hooks,
+                                          const char *path, const eplb_format *format,
+                                          eplb_error *error);
+
+/* The same into memory: `text` [length] is to be given to the hooks' release (NULL hooks: free). */
+EPLB_API eplb_status eplb_placement_format(const eplb_placement *placement, const eplb_hooks *hooks,
+                                           const eplb_format *format, char **text, size_t *length,
+                                           eplb_error *error);
+
+EPLB_END_DECLS
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include <eplb/file.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+/* ".eplb-" and 16 hexadecimal digits. */
+#define SUFFIX_SIZE 24
+
+struct eplb_file_writer {
+    eplb_hooks hooks;
+    char *target;    /* as the caller names it, for messages */
+    char *final;     /* where the bytes shall be: links resolved */
+    char *temporary; /* where they are until commit; NULL: written directly */
+    int fd;
+    bool failed;
+};
+
+static eplb_status io_error(eplb_error *error, const char *path, const char *what)
+{
+    return eplb_error_set(error, EPLB_ERROR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
+}
+
+static char *copy_text(const eplb_hooks *hooks, const char *text, size_t spare)
+{
+    size_t length = strlen(text);
+    char *copy = eplb_alloc(hooks, 1, length + spare + 1);
+    if (copy != NULL) {
+        memcpy(copy, text, length + 1);
+    }
+    return copy;
+}
+
+/* The path with symbolic links resolved, or the path itself when nothing is there yet. */
+static char *resolve_path(const eplb_hooks *hooks, const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *copy = copy_text(hooks, real != NULL ? real : path, 0);
+    free(real);
+    return copy;
+}
+
+/* Opens a new file beside the target, under a name that nothing has yet. */
+static bool open_temporary(eplb_file_writer *writer)
+{
+    size_t length = strlen(writer->temporary);
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t name =
+        ((uint64_t)now.tv_nsec << 32) ^ (uint64_t)getpid() ^ (uint64_t)(uintptr_t)writer;
+    for (int attempt = 0; attempt < 100; attempt++, name += 0x9e3779b97f4a7c15u) {
+        snprintf(writer->temporary + length, SUFFIX_SIZE, ".eplb-%016llx",
+                 (unsigned long long)name);
+        writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (writer->fd >= 0 || errno != EEXIST) {
+            break;
+        }
+    }
+    return writer->fd >= 0;
+}
+
+static eplb_status open_target(eplb_file_writer *writer, eplb_error *error)
+{
+    struct stat existing;
+    bool exists = stat(writer->final, &existing) == 0;
+    if (exists && S_ISDIR(existing.st_mode)) {
+        errno = EISDIR;
+        return io_error(error, writer->target, "write");
+    }
+    if (exists && !S_ISREG(existing.st_mode)) {
+        writer->fd = open(writer->final, O_WRONLY | O_CLOEXEC);
+        return writer->fd >= 0 ? EPLB_OK : io_error(error, writer->target, "open");
+    }
+    writer->temporary = copy_text(&writer->hooks, writer->final, SUFFIX_SIZE);
+    if (writer->temporary == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    if (!open_temporary(writer)) {
+        eplb_status status = io_error(error, writer->target, "create");
+        eplb_free(&writer->hooks, writer->temporary);
+        writer->temporary = NULL; /* it names no file of ours */
+        return status;
+    }
+    if (exists) {
+        (void)fchmod(writer->fd, existing.st_mode & 07777);
+    }
+    return EPLB_OK;
+}
+
+eplb_status eplb_file_writer_create(eplb_file_writer **out, const eplb_hooks *hooks,
+                                    const char *path, eplb_error *error)
+{
+    if (out == NULL || path == NULL || path[0] == '\0') {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "file writer: no output or no path");
+    }
+    *out = NULL;
+    eplb_hooks resolved = eplb_hooks_resolve(hooks);
+    eplb_file_writer *writer = eplb_alloc_zeroed(&resolved, 1, sizeof(*writer));
+    if (writer == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    writer->hooks = resolved;
+    writer->fd = -1;
+    writer->target = copy_text(&resolved, path, 0);
+    writer->final = resolve_path(&resolved, path);
+    eplb_status status = writer->target != NULL && writer->final != NULL
+                             ? open_target(writer, error)
+                             : eplb_out_of_memory(error);
+    if (status != EPLB_OK) {
+        eplb_file_writer_destroy(&writer);
+        return status;
+    }
+    *out = writer;
+    return EPLB_OK;
+}
+
+eplb_status eplb_file_writer_append(eplb_file_writer *writer, const void *data, size_t size,
+                                    eplb_error *error)
+{
+    if (writer->failed) {
+        return eplb_error_set(error, EPLB_ERROR_IO, "%s: an earlier write failed", writer->target);
+    }
+    const char *next = data;
+    while (size > 0) {
+        ssize_t written = write(writer->fd, next, size);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            writer->failed = true;
+            return io_error(error, writer->target, "write");
+        }
+        next += written;
+        size -= (size_t)written;
+    }
+    return EPLB_OK;
+}
+
+/* Makes the rename itself survive a crash. Not every file system can: that is no failure. */
+static void sync_directory(char *path)
+{
+    char *slash = strrchr(path, '/');
+    char saved = '\0';
+    if (slash != NULL) {
+        saved = slash[1];
+        slash[1] = '\0';
+    }
+    int fd = open(slash != NULL ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (slash != NULL) {
+        slash[1] = saved;
+    }
+    if (fd >= 0) {
+        (void)fsync(fd);
+        (void)close(fd);
+    }
+}
+
+eplb_status eplb_file_writer_commit(eplb_file_writer *writer, eplb_error *error)
+{
+    if (writer->failed || writer->fd < 0) {
+        return eplb_error_set(error, EPLB_ERROR_IO, "%s: an earlier write failed", writer->target);
+    }
+    writer->failed = true; /* until the end of this function */
+    if (writer->temporary != NULL && fsync(writer->fd) != 0) {
+        return io_error(error, writer->target, "flush");
+    }
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd) != 0) {
+        return io_error(error, writer->target, "close");
+    }
+    if (writer->temporary != NULL) {
+        if (rename(writer->temporary, writer->final) != 0) {
+            return io_error(error, writer->target, "rename into place");
+        }
+        eplb_free(&writer->hooks, writer->temporary);
+        writer->temporary = NULL;
+        sync_directory(writer->final);
+    }
+    writer->failed = false;
+    return EPLB_OK;
+}
+
+void eplb_file_writer_destroy(eplb_file_writer **writer)
+{
+    if (writer == NULL || *writer == NULL) {
+        return;
+    }
+    eplb_file_writer *w = *writer;
+    eplb_hooks hooks = w->hooks;
+    if (w->fd >= 0) {
+        (void)close(w->fd);
+    }
+    if (w->temporary != NULL) {
+        (void)unlink(w->temporary);
+    }
+    eplb_free(&hooks, w->temporary);
+    eplb_free(&hooks, w->final);
+    eplb_free(&hooks, w->target);
+    eplb_free(&hooks, w);
+    *writer = NULL;
+}
+
+eplb_status eplb_file_write(const eplb_hooks *hooks, const char *path, const void *data,
+                            size_t size, eplb_error *error)
+{
+    eplb_file_writer *writer;
+    eplb_status status = eplb_file_writer_create(&writer, hooks, path, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    status = eplb_file_writer_append(writer, data, size, error);
+    if (status == EPLB_OK) {
+        status = eplb_file_writer_commit(writer, error);
+    }
+    eplb_file_writer_destroy(&writer);
+    return status;
+}
