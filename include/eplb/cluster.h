@@ -30,6 +30,14 @@ EPLB_API eplb_status eplb_cluster_create(eplb_cluster **out, const eplb_hooks *h
                                          int32_t slots_per_gpu, int32_t gpus_per_node,
                                          eplb_error *error);
 
+/*
+ * Slots per GPU when `slots` slots of a layer are shared evenly by `gpus` GPUs. Fails with
+ * EPLB_ERROR_INFEASIBLE, naming the nearest number of slots that works, when they cannot be shared
+ * evenly, are fewer than the experts, or are more than one of each expert on every GPU.
+ */
+EPLB_API eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots,
+                                        int32_t *slots_per_gpu, eplb_error *error);
+
 /* Frees the cluster and sets the pointer to NULL. */
 EPLB_API void eplb_cluster_destroy(eplb_cluster **cluster);
 

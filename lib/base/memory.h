@@ -9,6 +9,7 @@
 #include <eplb/hooks.h>
 #include <eplb/status.h>
 
+#include "base/abi.h"
 #include "base/size.h"
 
 /* A complete copy of the caller's hooks: defaults for NULL and for what an older caller's shorter
@@ -18,9 +19,7 @@ static inline eplb_hooks eplb_hooks_resolve(const eplb_hooks *hooks)
     eplb_hooks resolved;
     eplb_hooks_init(&resolved);
     if (hooks != NULL) {
-        size_t size = hooks->struct_size < sizeof(resolved) ? hooks->struct_size : sizeof(resolved);
-        memcpy(&resolved, hooks, size);
-        resolved.struct_size = sizeof(resolved);
+        eplb_struct_in(&resolved, sizeof(resolved), hooks);
     }
     return resolved;
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/sum.h"
+
+#include <math.h>
+
+eplb_status eplb_load_sum_row(const eplb_load *load, int32_t layer, double *row, double *total,
+                              eplb_error *error)
+{
+    int32_t scenarios = eplb_load_scenarios(load);
+    int32_t experts = eplb_load_experts(load);
+    for (int32_t e = 0; e < experts; e++) {
+        row[e] = 0.0;
+    }
+    for (int32_t s = 0; s < scenarios; s++) {
+        const double *values = eplb_load_row(load, s, layer);
+        double weight = scenarios > 1 ? eplb_load_scenario_weight(load, s) : 1.0;
+        for (int32_t e = 0; e < experts; e++) {
+            row[e] += weight * values[e];
+        }
+    }
+    *total = 0.0;
+    for (int32_t e = 0; e < experts; e++) {
+        *total += row[e];
+    }
+    if (!isfinite(*total)) {
+        return eplb_error_set(error, EPLB_ERROR_OVERFLOW,
+                              "layer %d: the sum of the scenarios is too large",
+                              eplb_load_layer_ids(load)[layer]);
+    }
+    return EPLB_OK;
+}

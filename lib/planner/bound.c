@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include <eplb/plan.h>
+
+#include "base/memory.h"
+#include "model/cluster.h"
+#include "model/row.h"
+#include "planner/layer.h"
+
+eplb_status eplb_lower_bound(const eplb_cluster *cluster, const double *expert_loads,
+                             int32_t experts, double *bound, eplb_error *error)
+{
+    if (cluster == NULL || expert_loads == NULL || bound == NULL || experts < 1 ||
+        experts > EPLB_MAX_EXPERTS) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "lower bound: no cluster, loads or output, or %d experts not in "
+                              "1..%d",
+                              experts, EPLB_MAX_EXPERTS);
+    }
+    eplb_status status = eplb_row_check("lower bound", 0, expert_loads, experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    eplb_shape shape;
+    status = eplb_shape_init(&shape, &cluster->hooks, cluster, experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    eplb_layer layer;
+    status = eplb_layer_init(&layer, &cluster->hooks, &shape, error);
+    if (status == EPLB_OK) {
+        layer.load = expert_loads;
+        eplb_layer_counts(&layer);
+        double total = 0.0;
+        for (int32_t e = 0; e < experts; e++) {
+            total += expert_loads[e];
+        }
+        *bound = total > 0.0 ? eplb_layer_bound(&layer) / total * (double)shape.gpus : 0.0;
+    }
+    eplb_layer_free(&layer, &cluster->hooks);
+    eplb_shape_free(&shape, &cluster->hooks);
+    return status;
+}

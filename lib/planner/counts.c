@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* How many replicas each expert gets, and what that says about every placement. */
+#include "planner/layer.h"
+
+/* A heap of experts, the one to get the next replica on top. */
+typedef struct expert_heap {
+    const eplb_layer *layer;
+    int32_t *items;
+    int32_t size;
+} expert_heap;
+
+static bool goes_first(const eplb_layer *layer, int32_t a, int32_t b)
+{
+    if (layer->share[a] != layer->share[b]) {
+        return layer->share[a] > layer->share[b];
+    }
+    if (layer->count[a] != layer->count[b]) {
+        return layer->count[a] < layer->count[b];
+    }
+    return a < b;
+}
+
+static void sift_down(expert_heap *heap, int32_t parent)
+{
+    int32_t item = heap->items[parent];
+    for (;;) {
+        int32_t child = 2 * parent + 1;
+        if (child >= heap->size) {
+            break;
+        }
+        if (child + 1 < heap->size &&
+            goes_first(heap->layer, heap->items[child + 1], heap->items[child])) {
+            child++;
+        }
+        if (!goes_first(heap->layer, heap->items[child], item)) {
+            break;
+        }
+        heap->items[parent] = heap->items[child];
+        parent = child;
+    }
+    heap->items[parent] = item;
+}
+
+static void remove_top(expert_heap *heap)
+{
+    heap->items[0] = heap->items[--heap->size];
+    if (heap->size > 0) {
+        sift_down(heap, 0);
+    }
+}
+
+/*
+ * Whether one more replica of an expert still leaves room for distinct copies: the k most
+ * replicated experts can have no more replicas together than the GPUs have slots for k experts
+ * (Gale 1957, Ryser 1957). With equal GPUs that holds by itself.
+ */
+static bool room_for_another(eplb_layer *layer, int32_t expert)
+{
+    const eplb_shape *shape = layer->shape;
+    if (layer->count[expert] >= shape->gpus) {
+        return false;
+    }
+    if (shape->uniform) {
+        return true;
+    }
+    int32_t *experts_with = layer->aside; /* [gpus + 1]: experts with that many replicas */
+    for (int32_t c = 0; c <= shape->gpus; c++) {
+        experts_with[c] = 0;
+    }
+    for (int32_t e = 0; e < shape->experts; e++) {
+        experts_with[layer->count[e] + (e == expert)]++;
+    }
+    int64_t replicas = 0;
+    int32_t k = 0;
+    for (int32_t c = shape->gpus; c > 0; c--) {
+        for (int32_t i = 0; i < experts_with[c]; i++) {
+            replicas += c;
+            if (replicas > shape->distinct_room[++k]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void eplb_layer_counts(eplb_layer *layer)
+{
+    const eplb_shape *shape = layer->shape;
+    expert_heap heap = {.layer = layer, .items = layer->heap, .size = shape->experts};
+    for (int32_t e = 0; e < shape->experts; e++) {
+        layer->count[e] = 1;
+        layer->share[e] = layer->load[e];
+        heap.items[e] = e;
+    }
+    for (int32_t i = heap.size / 2 - 1; i >= 0; i--) {
+        sift_down(&heap, i);
+    }
+    for (int32_t spare = shape->slots - shape->experts; spare > 0 && heap.size > 0;) {
+        int32_t e = heap.items[0];
+        if (!room_for_another(layer, e)) {
+            remove_top(&heap); /* and it stays so: room only shrinks */
+            continue;
+        }
+        layer->count[e]++;
+        layer->share[e] = layer->load[e] / (double)layer->count[e];
+        sift_down(&heap, 0);
+        spare--;
+    }
+}
+
+double eplb_layer_largest_share(const eplb_layer *layer)
+{
+    double largest = 0.0;
+    for (int32_t e = 0; e < layer->shape->experts; e++) {
+        largest = layer->share[e] > largest ? layer->share[e] : largest;
+    }
+    return largest;
+}
+
+double eplb_layer_bound(const eplb_layer *layer)
+{
+    double total = 0.0;
+    for (int32_t e = 0; e < layer->shape->experts; e++) {
+        total += layer->load[e];
+    }
+    double mean = total / (double)layer->shape->gpus;
+    double share = eplb_layer_largest_share(layer);
+    return mean > share ? mean : share;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "planner/job.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "model/cluster.h"
+#include "model/placement.h"
+#include "model/sum.h"
+#include "planner/solve.h"
+
+/* What the threads share. */
+typedef struct run {
+    const eplb_plan_job *job;
+    eplb_shape shape;
+    double *loads;      /* [layers][experts], scenarios summed */
+    double *totals;     /* [layers] */
+    bool keeps_current; /* the current placement's slots are the cluster's */
+    atomic_int next;
+    atomic_int done;
+    atomic_bool cancelled;
+} run;
+
+/* One thread and its memory. */
+typedef struct worker {
+    run *run;
+    bool calls_progress;
+    eplb_layer layer;
+    double *gpu_loads; /* [gpus of the cluster] */
+    int32_t *counts;   /* [experts] */
+    pthread_t thread;
+} worker;
+
+/* Writes the planned layer into the placement's row, each GPU's experts in ascending order. */
+static void write_row(const eplb_layer *layer, const eplb_cluster *cluster, int32_t *row)
+{
+    const eplb_shape *shape = layer->shape;
+    for (int32_t s = 0; s < eplb_cluster_slots(cluster); s++) {
+        row[s] = -1;
+    }
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        int32_t *gpu_row = row + cluster->first_slot[shape->cluster_gpu[g]];
+        int32_t filled = 0;
+        for (int32_t s = shape->first_slot[g]; s < shape->first_slot[g + 1]; s++) {
+            int32_t k = filled++;
+            while (k > 0 && gpu_row[k - 1] > layer->slot_expert[s]) {
+                gpu_row[k] = gpu_row[k - 1];
+                k--;
+            }
+            gpu_row[k] = layer->slot_expert[s];
+        }
+    }
+}
+
+static double score(worker *w, const eplb_cluster *cluster, const int32_t *row)
+{
+    const eplb_shape *shape = &w->run->shape;
+    memset(w->counts, 0, (size_t)shape->experts * sizeof(*w->counts));
+    for (int32_t s = 0; s < eplb_cluster_slots(cluster); s++) {
+        if (row[s] >= 0) {
+            w->counts[row[s]]++;
+        }
+    }
+    eplb_gpu_loads(cluster, row, w->counts, w->layer.load, w->gpu_loads);
+    return eplb_imbalance_of(cluster, w->layer.load, shape->experts, w->gpu_loads);
+}
+
+static void keep_current(const run *r, int32_t layer)
+{
+    memcpy(eplb_placement_row_of(r->job->placement, layer),
+           eplb_placement_row(r->job->current, layer),
+           (size_t)r->job->placement->slots * sizeof(int32_t));
+}
+
+/* A layer without load keeps its placement or is spread evenly; it is not scored. */
+static void place_idle_layer(const run *r, int32_t layer)
+{
+    if (r->keeps_current) {
+        keep_current(r, layer);
+    } else {
+        /* It fits: the shape was made. */
+        (void)eplb_placement_spread(r->job->placement, layer, NULL);
+    }
+}
+
+static eplb_stop solve(worker *w, double *bound)
+{
+    const eplb_plan_options *options = w->run->job->options;
+    if (options->algorithm == EPLB_ALGORITHM_EPLB) {
+        int32_t nodes = options->groups > 1 ? eplb_cluster_nodes(w->run->job->cluster) : 1;
+        eplb_layer_counts(&w->layer);
+        *bound = eplb_layer_bound(&w->layer);
+        eplb_layer_reference(&w->layer, options->groups, nodes);
+        w->layer.moves = 0;
+        return EPLB_STOP_LOCAL_OPTIMUM;
+    }
+    bool cancelled = atomic_load(&w->run->cancelled);
+    eplb_effort effort = eplb_effort_of(cancelled ? 1 : options->effort);
+    eplb_stop stop = eplb_layer_solve(&w->layer, &effort, bound);
+    return cancelled && stop != EPLB_STOP_OPTIMAL ? EPLB_STOP_CANCELLED : stop;
+}
+
+static void plan_layer(worker *w, int32_t index)
+{
+    run *r = w->run;
+    const eplb_plan_job *job = r->job;
+    eplb_plan_layer *result = &job->layers[index];
+    w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
+    result->struct_size = sizeof(*result);
+    result->layer_id = eplb_load_layer_ids(job->load)[index];
+    if (!(r->totals[index] > 0.0)) {
+        place_idle_layer(r, index);
+        return;
+    }
+    double bound;
+    int32_t *row = eplb_placement_row_of(job->placement, index);
+    result->scored = 1;
+    result->stop = (int32_t)solve(w, &bound);
+    result->moves = w->layer.moves;
+    write_row(&w->layer, job->cluster, row);
+    result->imbalance_after = score(w, job->cluster, row);
+    if (job->current != NULL) {
+        result->imbalance_before =
+            score(w, job->current->cluster, eplb_placement_row(job->current, index));
+        /* Copies for a gain below rounding would be copies for nothing. */
+        if (r->keeps_current && job->options->algorithm != EPLB_ALGORITHM_EPLB &&
+            result->imbalance_before <= result->imbalance_after * (1.0 + 1e-12)) {
+            keep_current(r, index);
+            result->imbalance_after = result->imbalance_before;
+        }
+    }
+    /* Rounding must not lift the bound above what was found. */
+    double relative = bound / r->totals[index] * (double)r->shape.gpus;
+    result->lower_bound = relative < result->imbalance_after ? relative : result->imbalance_after;
+    result->lower_bound = result->lower_bound > 1.0 ? result->lower_bound : 1.0;
+}
+
+static void *work(void *argument)
+{
+    worker *w = argument;
+    run *r = w->run;
+    const eplb_plan_options *options = r->job->options;
+    int layers = eplb_load_layers(r->job->load);
+    for (;;) {
+        int index = atomic_fetch_add(&r->next, 1);
+        if (index >= layers) {
+            return NULL;
+        }
+        plan_layer(w, index);
+        int done = atomic_fetch_add(&r->done, 1) + 1;
+        if (w->calls_progress && options->progress != NULL &&
+            options->progress(options->progress_context, done, layers) != 0) {
+            atomic_store(&r->cancelled, true);
+        }
+    }
+}
+
+static eplb_status init_worker(worker *w, run *r, const eplb_hooks *hooks, eplb_error *error)
+{
+    w->run = r;
+    eplb_status status = eplb_layer_init(&w->layer, hooks, &r->shape, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    w->gpu_loads = eplb_alloc(hooks, (size_t)r->job->cluster->gpus, sizeof(*w->gpu_loads));
+    w->counts = eplb_alloc(hooks, (size_t)r->shape.experts, sizeof(*w->counts));
+    return w->gpu_loads != NULL && w->counts != NULL ? EPLB_OK : eplb_out_of_memory(error);
+}
+
+static void free_worker(worker *w, const eplb_hooks *hooks)
+{
+    eplb_layer_free(&w->layer, hooks);
+    eplb_free(hooks, w->gpu_loads);
+    eplb_free(hooks, w->counts);
+}
+
+/* Runs the workers: the first on the calling thread, each other on one of its own. A thread that
+ * cannot be started is no loss but of time. */
+static void run_workers(worker *workers, int32_t count)
+{
+    int32_t started = 1;
+    while (started < count &&
+           pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0) {
+        started++;
+    }
+    workers[0].calls_progress = true;
+    (void)work(&workers[0]);
+    for (int32_t i = 1; i < started; i++) {
+        (void)pthread_join(workers[i].thread, NULL);
+    }
+}
+
+/* The current rows can stay where they are when slots and live GPUs are the same. */
+static bool same_slots(const eplb_cluster *a, const eplb_cluster *b)
+{
+    for (int32_t g = 0; g < a->gpus; g++) {
+        if (a->gpu[g].slots != b->gpu[g].slots || a->gpu[g].alive != b->gpu[g].alive) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
+{
+    const eplb_plan_job *job = r->job;
+    int32_t experts = eplb_load_experts(job->load);
+    eplb_status status = eplb_shape_init(&r->shape, hooks, job->cluster, experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    int32_t layers = eplb_load_layers(job->load);
+    size_t count;
+    if (!eplb_size_mul((size_t)layers, (size_t)experts, &count)) {
+        return eplb_error_set(error, EPLB_ERROR_OVERFLOW, "plan: its size overflows");
+    }
+    r->loads = eplb_alloc(hooks, count, sizeof(*r->loads));
+    r->totals = eplb_alloc(hooks, (size_t)layers, sizeof(*r->totals));
+    if (r->loads == NULL || r->totals == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
+        status = eplb_load_sum_row(job->load, l, r->loads + (size_t)l * (size_t)experts,
+                                   &r->totals[l], error);
+    }
+    r->keeps_current = job->current != NULL && same_slots(job->cluster, job->current->cluster) &&
+                       eplb_placement_validate(job->current, 0, NULL) == EPLB_OK;
+    return status;
+}
+
+eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks, eplb_error *error)
+{
+    run r = {.job = job};
+    int32_t threads = job->options->threads;
+    int32_t layers = eplb_load_layers(job->load);
+    threads = threads < layers ? threads : layers;
+    eplb_status status = prepare(&r, hooks, error);
+    worker *workers = NULL;
+    if (status == EPLB_OK) {
+        workers = eplb_alloc_zeroed(hooks, (size_t)threads, sizeof(*workers));
+        status = workers != NULL ? EPLB_OK : eplb_out_of_memory(error);
+    }
+    for (int32_t i = 0; i < threads && status == EPLB_OK; i++) {
+        status = init_worker(&workers[i], &r, hooks, error);
+    }
+    if (status == EPLB_OK) {
+        run_workers(workers, threads);
+    }
+    for (int32_t i = 0; workers != NULL && i < threads; i++) {
+        free_worker(&workers[i], hooks);
+    }
+    eplb_free(hooks, workers);
+    eplb_free(hooks, r.loads);
+    eplb_free(hooks, r.totals);
+    eplb_shape_free(&r.shape, hooks);
+    return status;
+}

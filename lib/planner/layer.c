@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "planner/layer.h"
+
+#include "base/memory.h"
+#include "model/placement.h"
+
+static int32_t larger(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+static void number_live_slots(eplb_shape *shape, const eplb_cluster *cluster)
+{
+    int32_t live = 0;
+    shape->first_slot[0] = 0;
+    shape->uniform = true;
+    for (int32_t g = 0; g < eplb_cluster_gpus(cluster); g++) {
+        if (!eplb_cluster_gpu_alive(cluster, g)) {
+            continue;
+        }
+        int32_t slots = eplb_cluster_gpu_slots(cluster, g);
+        shape->cluster_gpu[live] = g;
+        shape->first_slot[live + 1] = shape->first_slot[live] + slots;
+        for (int32_t s = shape->first_slot[live]; s < shape->first_slot[live + 1]; s++) {
+            shape->slot_gpu[s] = live;
+        }
+        shape->uniform = shape->uniform && slots == shape->first_slot[1];
+        live++;
+    }
+}
+
+static void fill_distinct_room(eplb_shape *shape)
+{
+    for (int32_t k = 0; k <= shape->experts; k++) {
+        shape->distinct_room[k] = 0;
+        for (int32_t g = 0; g < shape->gpus; g++) {
+            int32_t slots = shape->first_slot[g + 1] - shape->first_slot[g];
+            shape->distinct_room[k] += slots < k ? slots : k;
+        }
+    }
+}
+
+eplb_status eplb_shape_init(eplb_shape *shape, const eplb_hooks *hooks, const eplb_cluster *cluster,
+                            int32_t experts, eplb_error *error)
+{
+    memset(shape, 0, sizeof(*shape));
+    eplb_status status = eplb_cluster_check_fits(cluster, experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    shape->experts = experts;
+    shape->gpus = eplb_cluster_live_gpus(cluster);
+    shape->slots = eplb_cluster_live_slots(cluster);
+    size_t gpus = (size_t)shape->gpus;
+    shape->first_slot = eplb_alloc(hooks, gpus + 1, sizeof(int32_t));
+    shape->slot_gpu = eplb_alloc(hooks, (size_t)shape->slots, sizeof(int32_t));
+    shape->cluster_gpu = eplb_alloc(hooks, gpus, sizeof(int32_t));
+    if (shape->first_slot == NULL || shape->slot_gpu == NULL || shape->cluster_gpu == NULL) {
+        eplb_shape_free(shape, hooks);
+        return eplb_out_of_memory(error);
+    }
+    number_live_slots(shape, cluster);
+    if (!shape->uniform) {
+        shape->distinct_room = eplb_alloc(hooks, (size_t)experts + 1, sizeof(int64_t));
+        if (shape->distinct_room == NULL) {
+            eplb_shape_free(shape, hooks);
+            return eplb_out_of_memory(error);
+        }
+        fill_distinct_room(shape);
+    }
+    return EPLB_OK;
+}
+
+void eplb_shape_free(eplb_shape *shape, const eplb_hooks *hooks)
+{
+    eplb_free(hooks, shape->first_slot);
+    eplb_free(hooks, shape->slot_gpu);
+    eplb_free(hooks, shape->cluster_gpu);
+    eplb_free(hooks, shape->distinct_room);
+    memset(shape, 0, sizeof(*shape));
+}
+
+eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
+                            eplb_error *error)
+{
+    memset(layer, 0, sizeof(*layer));
+    layer->shape = shape;
+    layer->words = (shape->experts + 63) / 64;
+    size_t experts = (size_t)shape->experts;
+    size_t slots = (size_t)shape->slots;
+    size_t gpus = (size_t)shape->gpus;
+    size_t most = (size_t)larger(larger(shape->experts, shape->slots), shape->gpus);
+    size_t bits;
+    if (!eplb_size_mul(gpus, (size_t)layer->words, &bits)) {
+        return eplb_error_set(error, EPLB_ERROR_OVERFLOW, "plan: its size overflows");
+    }
+    struct {
+        void **array;
+        size_t count;
+        size_t size;
+    } arrays[] = {
+        {(void **)&layer->slot_expert, slots, sizeof(int32_t)},
+        {(void **)&layer->count, experts, sizeof(int32_t)},
+        {(void **)&layer->share, experts, sizeof(double)},
+        {(void **)&layer->gpu_load, gpus, sizeof(double)},
+        {(void **)&layer->holds, bits, sizeof(uint64_t)},
+        {(void **)&layer->slot_replica, slots, sizeof(int32_t)},
+        {(void **)&layer->replica_slot, slots, sizeof(int32_t)},
+        {(void **)&layer->first, experts, sizeof(int32_t)},
+        {(void **)&layer->next, slots, sizeof(int32_t)},
+        {(void **)&layer->order, most, sizeof(int32_t)},
+        {(void **)&layer->position, most, sizeof(int32_t)},
+        {(void **)&layer->heap, most, sizeof(int32_t)},
+        {(void **)&layer->aside, most + 1, sizeof(int32_t)},
+        {(void **)&layer->key, most, sizeof(double)},
+        {(void **)&layer->room, gpus, sizeof(int32_t)},
+        {(void **)&layer->gpu_change, gpus, sizeof(double)},
+        {(void **)&layer->best, slots, sizeof(int32_t)},
+    };
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+        *arrays[i].array = eplb_alloc_zeroed(hooks, arrays[i].count, arrays[i].size);
+        if (*arrays[i].array == NULL) {
+            eplb_layer_free(layer, hooks);
+            return eplb_out_of_memory(error);
+        }
+    }
+    return EPLB_OK;
+}
+
+void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks)
+{
+    void *arrays[] = {layer->slot_expert,  layer->count,        layer->share, layer->gpu_load,
+                      layer->holds,        layer->slot_replica, layer->first, layer->next,
+                      layer->replica_slot, layer->order,        layer->heap,  layer->aside,
+                      layer->position,     layer->key,          layer->room,  layer->gpu_change,
+                      layer->best};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+        eplb_free(hooks, arrays[i]);
+    }
+    memset(layer, 0, sizeof(*layer));
+}
+
+void eplb_layer_index(eplb_layer *layer)
+{
+    const eplb_shape *shape = layer->shape;
+    for (int32_t e = 0; e < shape->experts; e++) {
+        layer->count[e] = 0;
+        layer->first[e] = -1;
+    }
+    for (int32_t s = shape->slots - 1; s >= 0; s--) {
+        int32_t e = layer->slot_expert[s];
+        layer->slot_replica[s] = s;
+        layer->replica_slot[s] = s;
+        layer->next[s] = layer->first[e];
+        layer->first[e] = s;
+        layer->count[e]++;
+    }
+    for (int32_t e = 0; e < shape->experts; e++) {
+        layer->share[e] = layer->load[e] / (double)layer->count[e];
+    }
+    memset(layer->holds, 0, (size_t)shape->gpus * (size_t)layer->words * sizeof(*layer->holds));
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        uint64_t *bits = layer->holds + (size_t)g * (size_t)layer->words;
+        double sum = 0.0;
+        for (int32_t s = shape->first_slot[g]; s < shape->first_slot[g + 1]; s++) {
+            int32_t e = layer->slot_expert[s];
+            bits[e >> 6] |= (uint64_t)1 << (e & 63);
+            sum += layer->share[e];
+        }
+        layer->gpu_load[g] = sum;
+    }
+}
+
+double eplb_layer_worst(const eplb_layer *layer)
+{
+    double worst = 0.0;
+    for (int32_t g = 0; g < layer->shape->gpus; g++) {
+        worst = layer->gpu_load[g] > worst ? layer->gpu_load[g] : worst;
+    }
+    return worst;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One layer while it is planned. GPUs here are the live GPUs of the cluster, numbered from 0, and
+ * slots are theirs; every slot holds an expert.
+ *
+ * The arrays are made once for each thread and used for layer after layer: planning allocates
+ * nothing.
+ */
+#ifndef EPLB_PLANNER_LAYER_H
+#define EPLB_PLANNER_LAYER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <eplb/cluster.h>
+#include <eplb/hooks.h>
+#include <eplb/status.h>
+
+/* The shape that all layers of a plan share. */
+typedef struct eplb_shape {
+    int32_t experts;
+    int32_t gpus;
+    int32_t slots;
+    bool uniform;           /* every GPU has equally many slots */
+    int32_t *first_slot;    /* [gpus + 1] */
+    int32_t *slot_gpu;      /* [slots] */
+    int32_t *cluster_gpu;   /* [gpus]: the GPU's number in the cluster */
+    int64_t *distinct_room; /* [experts + 1]: room for k experts wherever they are allowed:
+                             * sum over GPUs of min(slots, k). NULL when uniform */
+} eplb_shape;
+
+eplb_status eplb_shape_init(eplb_shape *shape, const eplb_hooks *hooks, const eplb_cluster *cluster,
+                            int32_t experts, eplb_error *error);
+void eplb_shape_free(eplb_shape *shape, const eplb_hooks *hooks);
+
+typedef struct eplb_layer {
+    const eplb_shape *shape;
+    const double *load; /* [experts] */
+
+    /* The placement: slot_expert decides, the others follow from it (eplb_layer_index). */
+    int32_t *slot_expert; /* [slots] */
+    int32_t *count;       /* [experts] replicas */
+    double *share;        /* [experts] load / count */
+    double *gpu_load;     /* [gpus] */
+    uint64_t *holds;      /* [gpus][words] bit e: the GPU holds expert e */
+    int32_t words;
+
+    /* A replica keeps its number when it moves to another slot. */
+    int32_t *slot_replica; /* [slots] */
+    int32_t *replica_slot; /* [slots] */
+    int32_t *first;        /* [experts] first replica of the expert */
+    int32_t *next;         /* [slots] next replica of the same expert, -1 at the end */
+
+    int64_t moves; /* counted work */
+
+    /* Scratch of the steps, free between their calls. */
+    int32_t *order;     /* [max(experts, slots, gpus)] */
+    int32_t *position;  /* [max(experts, slots, gpus)] */
+    int32_t *heap;      /* [max(experts, slots, gpus)] */
+    int32_t *aside;     /* [max(experts, slots, gpus) + 1] */
+    double *key;        /* [max(experts, slots, gpus)] */
+    int32_t *room;      /* [gpus] */
+    double *gpu_change; /* [gpus] all zero between calls */
+    int32_t *best;      /* [slots] slot_expert of the best placement so far */
+} eplb_layer;
+
+eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
+                            eplb_error *error);
+void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks);
+
+/* Derives counts, shares, replicas, bits and GPU loads from slot_expert. O(slots + gpus * words).
+ */
+void eplb_layer_index(eplb_layer *layer);
+
+/* Largest GPU load. */
+double eplb_layer_worst(const eplb_layer *layer);
+
+static inline bool eplb_layer_holds(const eplb_layer *layer, int32_t gpu, int32_t expert)
+{
+    const uint64_t *bits = layer->holds + (size_t)gpu * (size_t)layer->words;
+    return (bits[expert >> 6] >> (expert & 63)) & 1u;
+}
+
+static inline void eplb_layer_flip(eplb_layer *layer, int32_t gpu, int32_t expert)
+{
+    uint64_t *bits = layer->holds + (size_t)gpu * (size_t)layer->words;
+    bits[expert >> 6] ^= (uint64_t)1 << (expert & 63);
+}
+
+/* Sorts ids by key[id], largest first, equal keys by smaller id. `scratch` is as long as `ids`. */
+void eplb_sort_descending(int32_t *ids, int32_t count, const double *key, int32_t *scratch);
+
+/*
+ * Replica counts by Adams' method: every expert gets one, each further replica goes to the expert
+ * whose replicas carry most (equal: fewer replicas, then smaller id), up to one replica for each
+ * GPU. Fills count and share. Minimises the largest share.
+ */
+void eplb_layer_counts(eplb_layer *layer);
+
+/* Largest share: after eplb_layer_counts no choice of counts has a smaller one. */
+double eplb_layer_largest_share(const eplb_layer *layer);
+
+/* Lower bound of the largest GPU load over all counts and placements, given counts of
+ * eplb_layer_counts. */
+double eplb_layer_bound(const eplb_layer *layer);
+
+/* Packs count[e] replicas of each expert, largest share first, each onto the least-loaded GPU that
+ * has room and does not hold the expert. Fills slot_expert and indexes. */
+void eplb_layer_pack(eplb_layer *layer);
+
+/* Swaps replicas of the heaviest GPU with others while that makes the larger of the two GPUs
+ * lighter, until the largest GPU load is at most `enough`. Leaves the replica lists stale: index
+ * before a search that uses them. */
+void eplb_layer_swap_descent(eplb_layer *layer, double enough);
+
+/* What a search may cost. */
+typedef struct eplb_budget {
+    int32_t rounds;
+    int64_t moves_per_round;
+} eplb_budget;
+
+/*
+ * Looks for a placement (and counts) whose largest GPU load is at most `enough`, starting from the
+ * indexed placement, never ending with a worse one. `bound`: a lower bound of the largest load.
+ * Returns the largest load reached.
+ */
+double eplb_layer_search(eplb_layer *layer, double bound, double enough, const eplb_budget *budget);
+
+/*
+ * The classical algorithm of deepseek-ai/EPLB: whole groups of experts to nodes, replicas within
+ * nodes, packing within nodes. Needs a uniform shape; groups, nodes must divide as the public
+ * header says. May put an expert twice on a GPU. Fills slot_expert and indexes.
+ */
+void eplb_layer_reference(eplb_layer *layer, int32_t groups, int32_t nodes);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include <eplb/plan.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "model/cluster.h"
+#include "model/placement.h"
+#include "planner/job.h"
+
+struct eplb_plan {
+    eplb_hooks hooks;
+    eplb_placement *placement;
+    eplb_plan_layer *layers; /* [info.layers] */
+    eplb_plan_info info;
+};
+
+const char *eplb_stop_name(eplb_stop stop)
+{
+    switch (stop) {
+    case EPLB_STOP_OPTIMAL:
+        return "optimal";
+    case EPLB_STOP_LOCAL_OPTIMUM:
+        return "local_optimum";
+    case EPLB_STOP_EFFORT:
+        return "effort";
+    case EPLB_STOP_CANCELLED:
+        return "cancelled";
+    }
+    return "unknown";
+}
+
+void eplb_plan_options_init(eplb_plan_options *options)
+{
+    if (options == NULL) {
+        return;
+    }
+    *options = (eplb_plan_options){.struct_size = sizeof(*options),
+                                   .algorithm = EPLB_ALGORITHM_SEARCH,
+                                   .effort = 5,
+                                   .threads = 1,
+                                   .groups = 1};
+}
+
+static eplb_status check_options(const eplb_plan_options *options, eplb_error *error)
+{
+    if (options->algorithm != EPLB_ALGORITHM_SEARCH && options->algorithm != EPLB_ALGORITHM_EPLB) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: unknown algorithm %d",
+                              options->algorithm);
+    }
+    if (options->effort < 1 || options->effort > 9) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: effort %d not in 1..9",
+                              options->effort);
+    }
+    if (options->threads < 1 || options->threads > EPLB_MAX_THREADS) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d threads not in 1..%d",
+                              options->threads, EPLB_MAX_THREADS);
+    }
+    if (options->groups < 1) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d groups below 1",
+                              options->groups);
+    }
+    return EPLB_OK;
+}
+
+/* The classical algorithm knows equal GPUs on equal nodes only. */
+static eplb_status check_reference(const eplb_load *load, const eplb_cluster *cluster,
+                                   int32_t groups, eplb_error *error)
+{
+    if (eplb_cluster_uniform_slots(cluster) == 0 ||
+        eplb_cluster_live_gpus(cluster) != cluster->gpus) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "algorithm eplb: all GPUs must be alive, with equally many slots");
+    }
+    if (groups == 1) {
+        return EPLB_OK;
+    }
+    int32_t experts = eplb_load_experts(load);
+    int32_t nodes = eplb_cluster_nodes(cluster);
+    if (experts % groups != 0) {
+        return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                              "algorithm eplb: %d groups do not divide %d experts", groups,
+                              experts);
+    }
+    if (groups % nodes != 0) {
+        return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                              "algorithm eplb: %d groups do not fit %d nodes evenly; one group (no "
+                              "hierarchy) always does",
+                              groups, nodes);
+    }
+    for (int32_t g = 0; g < cluster->gpus; g++) {
+        if (cluster->gpus % nodes != 0 || cluster->gpu[g].node != g / (cluster->gpus / nodes)) {
+            return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                                  "algorithm eplb: %d GPUs are not on %d equal nodes in order",
+                                  cluster->gpus, nodes);
+        }
+    }
+    return EPLB_OK;
+}
+
+static eplb_status check_current(const eplb_load *load, const eplb_cluster *cluster,
+                                 const eplb_placement *current, eplb_error *error)
+{
+    if (current == NULL) {
+        return EPLB_OK;
+    }
+    if (current->layers != eplb_load_layers(load) || current->experts != eplb_load_experts(load) ||
+        current->cluster->gpus != cluster->gpus) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "current placement of %d layers x %d experts on %d GPUs, expected %d "
+                              "x %d on %d",
+                              current->layers, current->experts, current->cluster->gpus,
+                              eplb_load_layers(load), eplb_load_experts(load), cluster->gpus);
+    }
+    eplb_error reason;
+    eplb_status status = eplb_placement_validate(current, EPLB_VALIDATE_ALLOW_EMPTY, &reason);
+    if (status != EPLB_OK) {
+        return eplb_error_set(error, status, "current placement: %s", reason.message);
+    }
+    return EPLB_OK;
+}
+
+static eplb_status check_inputs(const eplb_load *load, const eplb_cluster *cluster,
+                                const eplb_placement *current, const eplb_plan_options *options,
+                                eplb_error *error)
+{
+    if (load == NULL || cluster == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: no load or no cluster");
+    }
+    eplb_status status = check_options(options, error);
+    if (status == EPLB_OK && options->algorithm == EPLB_ALGORITHM_EPLB) {
+        status = check_reference(load, cluster, options->groups, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_current(load, cluster, current, error);
+    }
+    return status;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Counts what the result copies, and sums up the layers. */
+static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, eplb_error *error)
+{
+    eplb_plan_info *info = &plan->info;
+    for (int32_t l = 0; l < info->layers; l++) {
+        eplb_plan_layer *layer = &plan->layers[l];
+        if (current != NULL) {
+            eplb_status status =
+                eplb_placement_copies(current, plan->placement, l, &layer->copies, error);
+            if (status != EPLB_OK) {
+                return status;
+            }
+        }
+        info->copies += layer->copies;
+        info->moves += layer->moves;
+        info->stop = layer->stop > info->stop ? layer->stop : info->stop;
+        if (!layer->scored) {
+            continue;
+        }
+        info->scored_layers++;
+        info->imbalance_before_mean += layer->imbalance_before;
+        info->imbalance_after_mean += layer->imbalance_after;
+        info->lower_bound_mean += layer->lower_bound;
+        info->imbalance_before_worst =
+            larger(info->imbalance_before_worst, layer->imbalance_before);
+        info->imbalance_after_worst = larger(info->imbalance_after_worst, layer->imbalance_after);
+    }
+    if (info->scored_layers > 0) {
+        info->imbalance_before_mean /= info->scored_layers;
+        info->imbalance_after_mean /= info->scored_layers;
+        info->lower_bound_mean /= info->scored_layers;
+    }
+    eplb_status status = eplb_placement_validate(plan->placement, 0, error);
+    info->valid = status == EPLB_OK;
+    return status == EPLB_ERROR_NOMEM ? status : EPLB_OK;
+}
+
+static eplb_status allocate_plan(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
+                                 const eplb_cluster *cluster, eplb_error *error)
+{
+    eplb_plan *plan = eplb_alloc_zeroed(hooks, 1, sizeof(*plan));
+    *out = plan;
+    if (plan == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    plan->hooks = *hooks;
+    plan->info.struct_size = sizeof(plan->info);
+    plan->info.layers = eplb_load_layers(load);
+    plan->layers = eplb_alloc_zeroed(hooks, (size_t)plan->info.layers, sizeof(*plan->layers));
+    if (plan->layers == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_placement_create(&plan->placement, hooks, cluster, plan->info.layers,
+                                               eplb_load_experts(load), error);
+    if (status == EPLB_OK) {
+        status = eplb_placement_set_layer_ids(plan->placement, eplb_load_layer_ids(load),
+                                              eplb_load_model_layers(load), error);
+    }
+    return status;
+}
+
+eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
+                             const eplb_cluster *cluster, const eplb_placement *current,
+                             const eplb_plan_options *options, eplb_error *error)
+{
+    if (out == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: no output");
+    }
+    *out = NULL;
+    eplb_plan_options complete;
+    eplb_plan_options_init(&complete);
+    if (options != NULL) {
+        eplb_struct_in(&complete, sizeof(complete), options);
+    }
+    eplb_status status = check_inputs(load, cluster, current, &complete, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    eplb_hooks resolved = eplb_hooks_resolve(hooks);
+    if (eplb_load_scenarios(load) > 1) {
+        eplb_log(&resolved, EPLB_LOG_WARNING,
+                 "%d scenarios are summed: the plan fits their mix, not each of them",
+                 eplb_load_scenarios(load));
+    }
+    eplb_plan *plan;
+    status = allocate_plan(&plan, &resolved, load, cluster, error);
+    if (status == EPLB_OK) {
+        eplb_plan_job job = {.load = load,
+                             .cluster = cluster,
+                             .current = current,
+                             .options = &complete,
+                             .placement = plan->placement,
+                             .layers = plan->layers};
+        status = eplb_plan_job_run(&job, &resolved, error);
+    }
+    if (status == EPLB_OK) {
+        plan->info.has_current = current != NULL;
+        status = summarise(plan, current, error);
+    }
+    if (status != EPLB_OK) {
+        eplb_plan_destroy(&plan);
+        return status;
+    }
+    *out = plan;
+    return EPLB_OK;
+}
+
+void eplb_plan_destroy(eplb_plan **plan)
+{
+    if (plan == NULL || *plan == NULL) {
+        return;
+    }
+    eplb_plan *self = *plan;
+    eplb_hooks hooks = self->hooks;
+    eplb_placement_destroy(&self->placement);
+    eplb_free(&hooks, self->layers);
+    eplb_free(&hooks, self);
+    *plan = NULL;
+}
+
+const eplb_placement *eplb_plan_placement(const eplb_plan *plan)
+{
+    return plan->placement;
+}
+
+eplb_status eplb_plan_get_info(const eplb_plan *plan, eplb_plan_info *info, eplb_error *error)
+{
+    if (plan == NULL || info == NULL || info->struct_size < sizeof(info->struct_size)) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan info: no plan or no output");
+    }
+    eplb_struct_out(info, &plan->info, sizeof(plan->info));
+    return EPLB_OK;
+}
+
+eplb_status eplb_plan_get_layer(const eplb_plan *plan, int32_t layer, eplb_plan_layer *result,
+                                eplb_error *error)
+{
+    if (plan == NULL || result == NULL || result->struct_size < sizeof(result->struct_size) ||
+        layer < 0 || layer >= plan->info.layers) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "plan layer: no plan, no output or no layer %d", layer);
+    }
+    eplb_struct_out(result, &plan->layers[layer], sizeof(plan->layers[layer]));
+    return EPLB_OK;
+}

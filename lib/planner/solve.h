@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* One layer from its loads to its placement. */
+#ifndef EPLB_PLANNER_SOLVE_H
+#define EPLB_PLANNER_SOLVE_H
+
+#include "planner/layer.h"
+
+#include <eplb/plan.h>
+
+/* What an effort level may spend on a layer. */
+typedef struct eplb_effort {
+    eplb_budget budget;
+    double tolerance; /* of the imbalance above the bound at which a large layer is good enough */
+} eplb_effort;
+
+/* Of a level 1..9. */
+eplb_effort eplb_effort_of(int32_t level);
+
+/* Plans the layer whose loads are set and not all zero; slot_expert is the result. `bound` gets the
+ * lower bound of the largest GPU load. */
+eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double *bound);
+
+#endif
