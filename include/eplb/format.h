@@ -86,8 +86,9 @@ typedef struct eplb_counts_reader eplb_counts_reader;
 
 /*
  * Opens a file of counts and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
- * more than one, fits. `path` is copied. Memory: one row and a buffer of some 100 KiB, whatever the
- * size of the file (a column-major .npy needs two more buffers for each expert).
+ * more than one, fits. `path` is copied. Memory: one row and a buffer of 128 KiB, whatever the size
+ * of the file (a column-major .npy needs a window of up to 4 KiB for each expert, at most 16 MiB in
+ * all).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,

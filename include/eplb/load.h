@@ -77,6 +77,14 @@ EPLB_API const char *eplb_load_scenario_name(const eplb_load *load, int32_t scen
 EPLB_API double eplb_load_scenario_weight(const eplb_load *load, int32_t scenario);
 
 /*
+ * Sums one layer over the scenarios, each scaled by its weight, into row [experts]; a single
+ * scenario is taken as it is. `total` (may be NULL) gets the sum of the row. EPLB_ERROR_OVERFLOW
+ * when that is not finite; then the row's values are of no use.
+ */
+EPLB_API eplb_status eplb_load_sum_row(const eplb_load *load, int32_t layer, double *row,
+                                       double *total, eplb_error *error);
+
+/*
  * A builder sums rows that arrive in any order into a load, for sources whose shape is known only
  * at their end: the sink for readers of count files.
  *

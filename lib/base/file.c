@@ -16,6 +16,9 @@
 
 /* ".eplb-" and 16 hexadecimal digits. */
 #define SUFFIX_SIZE 24
+#define LONGEST_PATH 4096
+/* As the kernel follows. */
+#define MOST_LINKS 40
 
 struct eplb_file_writer {
     eplb_hooks hooks;
@@ -41,13 +44,39 @@ static char *copy_text(const eplb_hooks *hooks, const char *text, size_t spare)
     return copy;
 }
 
-/* The path with symbolic links resolved, or the path itself when nothing is there yet. */
+/* Replaces a path to a symbolic link by what the link says; false when it is none. `path` has room
+ * for LONGEST_PATH bytes. */
+static bool follow_link(char *path)
+{
+    char target[LONGEST_PATH];
+    ssize_t length = readlink(path, target, sizeof(target));
+    if (length <= 0 || (size_t)length == sizeof(target)) {
+        return false;
+    }
+    const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
+    size_t kept = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    if (kept + (size_t)length >= LONGEST_PATH) {
+        return false;
+    }
+    memcpy(path + kept, target, (size_t)length);
+    path[kept + (size_t)length] = '\0';
+    return true;
+}
+
+/* The path with symbolic links resolved, also those that lead where nothing is yet. */
 static char *resolve_path(const eplb_hooks *hooks, const char *path)
 {
     char *real = realpath(path, NULL);
-    char *copy = copy_text(hooks, real != NULL ? real : path, 0);
-    free(real);
-    return copy;
+    if (real != NULL || strlen(path) >= LONGEST_PATH) {
+        char *copy = copy_text(hooks, real != NULL ? real : path, 0);
+        free(real);
+        return copy;
+    }
+    char followed[LONGEST_PATH];
+    strcpy(followed, path);
+    for (int links = 0; links < MOST_LINKS && follow_link(followed); links++) {
+    }
+    return copy_text(hooks, followed, 0);
 }
 
 /* Opens a new file beside the target, under a name that nothing has yet. */
@@ -73,6 +102,9 @@ static eplb_status open_target(eplb_file_writer *writer, eplb_error *error)
 {
     struct stat existing;
     bool exists = stat(writer->final, &existing) == 0;
+    if (!exists && errno != ENOENT) {
+        return io_error(error, writer->target, "write");
+    }
     if (exists && S_ISDIR(existing.st_mode)) {
         errno = EISDIR;
         return io_error(error, writer->target, "write");
@@ -100,10 +132,12 @@ static eplb_status open_target(eplb_file_writer *writer, eplb_error *error)
 eplb_status eplb_file_writer_create(eplb_file_writer **out, const eplb_hooks *hooks,
                                     const char *path, eplb_error *error)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (out == NULL || path == NULL || path[0] == '\0') {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "file writer: no output or no path");
     }
-    *out = NULL;
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
     eplb_file_writer *writer = eplb_alloc_zeroed(&resolved, 1, sizeof(*writer));
     if (writer == NULL) {

@@ -2,11 +2,11 @@
 #include <eplb/hooks.h>
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 static void *default_allocate(void *memory_context, size_t size)
 {
@@ -46,7 +46,7 @@ void eplb_log(const eplb_hooks *hooks, eplb_log_level level, const char *format,
     char line[EPLB_ERROR_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
+    eplb_format_line(line, sizeof(line), format, arguments);
     va_end(arguments);
     hooks->log(hooks->log_context, (int32_t)level, line);
 }

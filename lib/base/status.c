@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <eplb/status.h>
 
-#include <stdio.h>
+#include "base/text.h"
 
 const char *eplb_status_text(eplb_status status)
 {
@@ -39,15 +39,7 @@ eplb_status eplb_error_set_va(eplb_error *error, eplb_status status, const char 
         return status;
     }
     error->status = (int32_t)status;
-    if (vsnprintf(error->message, sizeof(error->message), format, arguments) < 0) {
-        error->message[0] = '\0';
-    }
-    /* Messages quote files: what would break a log line or steer a terminal must not get out. */
-    for (char *c = error->message; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        }
-    }
+    eplb_format_line(error->message, sizeof(error->message), format, arguments);
     return status;
 }
 

@@ -27,12 +27,14 @@ struct eplb_load_builder {
 eplb_status eplb_load_builder_create(eplb_load_builder **out, const eplb_hooks *hooks,
                                      int32_t scenarios, eplb_error *error)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (out == NULL || scenarios < 1 || scenarios > EPLB_MAX_SCENARIOS) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
                               "load builder: no output, or %d scenarios not in 1..%d", scenarios,
                               EPLB_MAX_SCENARIOS);
     }
-    *out = NULL;
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
     eplb_load_builder *builder = eplb_alloc_zeroed(&resolved, 1, sizeof(*builder));
     if (builder == NULL) {
@@ -232,11 +234,14 @@ static eplb_status fill(const eplb_load_builder *builder, eplb_load *load, const
 eplb_status eplb_load_builder_finish(const eplb_load_builder *builder, eplb_load **out,
                                      int32_t experts, eplb_error *error)
 {
-    if (out == NULL || experts < 0) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "load builder: no output, or %d experts below 0", experts);
+    if (out != NULL) {
+        *out = NULL;
     }
-    *out = NULL;
+    if (out == NULL || experts < 0 || experts > EPLB_MAX_EXPERTS) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "load builder: no output, or %d experts not in 0..%d", experts,
+                              EPLB_MAX_EXPERTS);
+    }
     int32_t layers;
     eplb_status status = collect_layers(builder, NULL, &layers, error);
     if (status == EPLB_OK) {

@@ -5,6 +5,7 @@
 #include "model/cluster.h"
 #include "model/layer_ids.h"
 #include "model/placement.h"
+#include "model/row.h"
 
 static eplb_status check_shape(int32_t layers, int32_t experts, eplb_error *error)
 {
@@ -21,10 +22,12 @@ eplb_status eplb_placement_create(eplb_placement **out, const eplb_hooks *hooks,
                                   const eplb_cluster *cluster, int32_t layers, int32_t experts,
                                   eplb_error *error)
 {
+    if (out != NULL) {
+        *out = NULL;
+    }
     if (out == NULL || cluster == NULL) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "placement: no output or no cluster");
     }
-    *out = NULL;
     eplb_status status = check_shape(layers, experts, error);
     if (status != EPLB_OK) {
         return status;
@@ -208,6 +211,26 @@ eplb_status eplb_placement_replica_counts(const eplb_placement *placement, int32
     return EPLB_OK;
 }
 
+/* EPLB_OK when no expert has more than `width` replicas. */
+static eplb_status check_width(const eplb_placement *placement, int32_t layer, int32_t width,
+                               eplb_error *error)
+{
+    int32_t *counts = eplb_alloc(&placement->hooks, (size_t)placement->experts, sizeof(*counts));
+    if (counts == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_placement_replica_counts(placement, layer, counts, error);
+    for (int32_t e = 0; e < placement->experts && status == EPLB_OK; e++) {
+        if (counts[e] > width) {
+            status = eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                                    "layer %d: expert %d has %d replicas, more than the width %d",
+                                    placement->layer_ids.ids[layer], e, counts[e], width);
+        }
+    }
+    eplb_free(&placement->hooks, counts);
+    return status;
+}
+
 eplb_status eplb_placement_logical_to_physical(const eplb_placement *placement, int32_t layer,
                                                int32_t *map, int32_t width, eplb_error *error)
 {
@@ -217,6 +240,10 @@ eplb_status eplb_placement_logical_to_physical(const eplb_placement *placement, 
     }
     if (width < 1) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "placement: width %d below 1", width);
+    }
+    status = check_width(placement, layer, width, error);
+    if (status != EPLB_OK) {
+        return status;
     }
     size_t cells = (size_t)placement->experts * (size_t)width;
     for (size_t i = 0; i < cells; i++) {
@@ -228,14 +255,8 @@ eplb_status eplb_placement_logical_to_physical(const eplb_placement *placement, 
             continue;
         }
         int32_t *cell = map + (size_t)row[s] * (size_t)width;
-        int32_t *end = cell + width;
-        while (cell < end && *cell >= 0) {
+        while (*cell >= 0) {
             cell++;
-        }
-        if (cell == end) {
-            return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                                  "layer %d: expert %d has more than %d replicas",
-                                  placement->layer_ids.ids[layer], row[s], width);
         }
         *cell = s;
     }
@@ -252,6 +273,11 @@ eplb_status eplb_placement_gpu_loads(const eplb_placement *placement, int32_t la
     }
     if (expert_loads == NULL) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "placement: no expert loads");
+    }
+    status = eplb_row_check("expert loads", placement->layer_ids.ids[layer], expert_loads,
+                            placement->experts, error);
+    if (status != EPLB_OK) {
+        return status;
     }
     int32_t *counts = eplb_alloc(&placement->hooks, (size_t)placement->experts, sizeof(*counts));
     if (counts == NULL) {

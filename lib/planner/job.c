@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "model/cluster.h"
 #include "model/placement.h"
-#include "model/sum.h"
 #include "planner/solve.h"
 
 /* What the threads share. */
@@ -32,23 +31,34 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
-/* Writes the planned layer into the placement's row, each GPU's experts in ascending order. */
-static void write_row(const eplb_layer *layer, const eplb_cluster *cluster, int32_t *row)
+static void sort_ascending(int32_t *values, int32_t count)
 {
-    const eplb_shape *shape = layer->shape;
+    for (int32_t i = 1; i < count; i++) {
+        int32_t value = values[i];
+        int32_t k = i;
+        for (; k > 0 && values[k - 1] > value; k--) {
+            values[k] = values[k - 1];
+        }
+        values[k] = value;
+    }
+}
+
+/* Writes the planned layer into the placement's row. A search leaves each GPU's experts in no
+ * order: they get that of their ids. The classical algorithm has its own. */
+static void write_row(const worker *w, int32_t *row)
+{
+    const eplb_cluster *cluster = w->run->job->cluster;
+    const eplb_shape *shape = &w->run->shape;
     for (int32_t s = 0; s < eplb_cluster_slots(cluster); s++) {
         row[s] = -1;
     }
     for (int32_t g = 0; g < shape->gpus; g++) {
         int32_t *gpu_row = row + cluster->first_slot[shape->cluster_gpu[g]];
-        int32_t filled = 0;
-        for (int32_t s = shape->first_slot[g]; s < shape->first_slot[g + 1]; s++) {
-            int32_t k = filled++;
-            while (k > 0 && gpu_row[k - 1] > layer->slot_expert[s]) {
-                gpu_row[k] = gpu_row[k - 1];
-                k--;
-            }
-            gpu_row[k] = layer->slot_expert[s];
+        int32_t slots = shape->first_slot[g + 1] - shape->first_slot[g];
+        memcpy(gpu_row, w->layer.slot_expert + shape->first_slot[g],
+               (size_t)slots * sizeof(*gpu_row));
+        if (w->run->job->options->algorithm == EPLB_ALGORITHM_SEARCH) {
+            sort_ascending(gpu_row, slots);
         }
     }
 }
@@ -96,7 +106,7 @@ static eplb_stop solve(worker *w, double *bound)
         return EPLB_STOP_LOCAL_OPTIMUM;
     }
     bool cancelled = atomic_load(&w->run->cancelled);
-    eplb_effort effort = eplb_effort_of(cancelled ? 1 : options->effort);
+    eplb_effort effort = eplb_effort_of(cancelled ? 1 : options->effort, w->run->shape.slots);
     eplb_stop stop = eplb_layer_solve(&w->layer, &effort, bound);
     return cancelled && stop != EPLB_STOP_OPTIMAL ? EPLB_STOP_CANCELLED : stop;
 }
@@ -118,7 +128,7 @@ static void plan_layer(worker *w, int32_t index)
     result->scored = 1;
     result->stop = (int32_t)solve(w, &bound);
     result->moves = w->layer.moves;
-    write_row(&w->layer, job->cluster, row);
+    write_row(w, row);
     result->imbalance_after = score(w, job->cluster, row);
     if (job->current != NULL) {
         result->imbalance_before =
@@ -220,12 +230,15 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     if (r->loads == NULL || r->totals == NULL) {
         return eplb_out_of_memory(error);
     }
+    if (job->current != NULL && same_slots(job->cluster, job->current->cluster)) {
+        status = eplb_placement_validate(job->current, 0, NULL);
+        r->keeps_current = status == EPLB_OK; /* it may have empty slots, and then it cannot stay */
+        status = status == EPLB_ERROR_NOMEM ? eplb_out_of_memory(error) : EPLB_OK;
+    }
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
         status = eplb_load_sum_row(job->load, l, r->loads + (size_t)l * (size_t)experts,
                                    &r->totals[l], error);
     }
-    r->keeps_current = job->current != NULL && same_slots(job->cluster, job->current->cluster) &&
-                       eplb_placement_validate(job->current, 0, NULL) == EPLB_OK;
     return status;
 }
 

@@ -117,6 +117,7 @@ void eplb_layer_swap_descent(eplb_layer *layer, double enough);
 typedef struct eplb_budget {
     int32_t rounds;
     int64_t moves_per_round;
+    double hottest; /* how much hotter than the coolest rounds others may start */
 } eplb_budget;
 
 /*

@@ -113,6 +113,9 @@ static eplb_status check_current(const eplb_load *load, const eplb_cluster *clus
     }
     eplb_error reason;
     eplb_status status = eplb_placement_validate(current, EPLB_VALIDATE_ALLOW_EMPTY, &reason);
+    if (status == EPLB_ERROR_NOMEM) {
+        return eplb_out_of_memory(error);
+    }
     if (status != EPLB_OK) {
         return eplb_error_set(error, status, "current placement: %s", reason.message);
     }

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "model/cluster.h"
 #include "model/placement.h"
-#include "model/sum.h"
 
 /* One layer under repair. */
 typedef struct repair {
@@ -164,8 +163,7 @@ static eplb_status check_shapes(const eplb_placement *placement, const eplb_load
 static eplb_status layer_loads(const eplb_load *load, int32_t layer, repair *r, eplb_error *error)
 {
     if (load != NULL) {
-        double total;
-        return eplb_load_sum_row(load, layer, r->load, &total, error);
+        return eplb_load_sum_row(load, layer, r->load, NULL, error);
     }
     for (int32_t e = 0; e < r->experts; e++) {
         r->load[e] = 1.0;
@@ -189,13 +187,15 @@ eplb_status eplb_placement_repair(eplb_placement *placement, const eplb_load *lo
     if (r.before == NULL || r.count == NULL || r.load == NULL) {
         status = eplb_out_of_memory(error);
     }
+    /* All loads are seen before the first slot is changed. */
+    for (int32_t l = 0; l < placement->layers && status == EPLB_OK; l++) {
+        status = layer_loads(load, l, &r, error);
+    }
     int64_t total = 0;
     for (int32_t l = 0; l < placement->layers && status == EPLB_OK; l++) {
         status = layer_loads(load, l, &r, error);
-        if (status == EPLB_OK) {
-            r.row = eplb_placement_row_of(placement, l);
-            total += repair_layer(&r);
-        }
+        r.row = eplb_placement_row_of(placement, l);
+        total += repair_layer(&r);
     }
     eplb_free(hooks, r.before);
     eplb_free(hooks, r.count);

@@ -29,6 +29,10 @@
 #define COOLING 0.1
 /* As many as the largest bound needs. */
 #define PICK_BITS 21
+/* Each round starts so much hotter than the one before, up to the budget's hottest. */
+#define HEATING 4.0
+/* So many rounds go on from where the last one ended before one starts at the best again. */
+#define ROUNDS_ON 4
 /* Two loads closer than this, relatively, are the same. */
 #define ROUNDING 1e-12
 
@@ -347,10 +351,12 @@ double eplb_layer_search(eplb_layer *layer, double bound, double enough, const e
     eplb_random_seed(&a.random, 1);
     double best = eplb_layer_worst(layer);
     bisection b = {.bound = bound, .low = bound, .high = best};
+    double heat = 1.0;
     keep(layer);
     for (int32_t round = 0; round < budget->rounds && best > enough; round++) {
         a.threshold = next_threshold(&b);
-        a.temperature = best - a.threshold;
+        a.temperature = (best - a.threshold) * heat;
+        heat = heat < budget->hottest ? heat * HEATING : 1.0;
         bool reached = anneal(&a, budget->moves_per_round);
         eplb_layer_index(layer);
         eplb_layer_swap_descent(layer, enough);
@@ -362,7 +368,10 @@ double eplb_layer_search(eplb_layer *layer, double bound, double enough, const e
         }
         b.high = best < b.high ? best : b.high;
         b.low = reached ? b.low : a.threshold;
-        restore(layer);
+        if (round % ROUNDS_ON == ROUNDS_ON - 1) {
+            restore(layer);
+        }
     }
+    restore(layer);
     return best;
 }

@@ -10,11 +10,11 @@
 /* What an effort level may spend on a layer. */
 typedef struct eplb_effort {
     eplb_budget budget;
-    double tolerance; /* of the imbalance above the bound at which a large layer is good enough */
+    double tolerance; /* relative, above the bound: so much is good enough */
 } eplb_effort;
 
-/* Of a level 1..9. */
-eplb_effort eplb_effort_of(int32_t level);
+/* Of a level 1..9 for layers of so many slots. */
+eplb_effort eplb_effort_of(int32_t level, int32_t slots);
 
 /* Plans the layer whose loads are set and not all zero; slot_expert is the result. `bound` gets the
  * lower bound of the largest GPU load. */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "model/sum.h"
+#include <eplb/load.h>
 
 #include <math.h>
 
 eplb_status eplb_load_sum_row(const eplb_load *load, int32_t layer, double *row, double *total,
                               eplb_error *error)
 {
+    if (row == NULL || layer < 0 || layer >= eplb_load_layers(load)) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "sum of scenarios: no row, or layer %d not in 0..%d", layer,
+                              eplb_load_layers(load) - 1);
+    }
     int32_t scenarios = eplb_load_scenarios(load);
     int32_t experts = eplb_load_experts(load);
     for (int32_t e = 0; e < experts; e++) {
@@ -18,14 +23,17 @@ eplb_status eplb_load_sum_row(const eplb_load *load, int32_t layer, double *row,
             row[e] += weight * values[e];
         }
     }
-    *total = 0.0;
+    double sum = 0.0;
     for (int32_t e = 0; e < experts; e++) {
-        *total += row[e];
+        sum += row[e];
     }
-    if (!isfinite(*total)) {
+    if (!isfinite(sum)) {
         return eplb_error_set(error, EPLB_ERROR_OVERFLOW,
                               "layer %d: the sum of the scenarios is too large",
                               eplb_load_layer_ids(load)[layer]);
+    }
+    if (total != NULL) {
+        *total = sum;
     }
     return EPLB_OK;
 }

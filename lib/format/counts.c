@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/memory.h"
+#include "format/format.h"
+
+struct eplb_counts_reader {
+    eplb_source source;
+    const eplb_format *format;
+    eplb_status finished; /* EPLB_OK while rows may come */
+};
+
+eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks, const char *path,
+                             const eplb_read_options *options, eplb_error *error)
+{
+    if (out == NULL || path == NULL || path[0] == '\0') {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "counts: no output or no path");
+    }
+    *out = NULL;
+    eplb_hooks resolved = eplb_hooks_resolve(hooks);
+    eplb_counts_reader *reader = eplb_alloc_zeroed(&resolved, 1, sizeof(*reader));
+    if (reader == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_source_open(&reader->source, &resolved, path, options,
+                                          EPLB_FORMAT_READS_COUNTS, &reader->format, error);
+    if (status != EPLB_OK) {
+        eplb_free(&resolved, reader);
+        return status;
+    }
+    status = reader->format->counts.open(&reader->source, error);
+    if (status != EPLB_OK) {
+        eplb_counts_close(&reader);
+        return status;
+    }
+    *out = reader;
+    return EPLB_OK;
+}
+
+eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_row *row, eplb_error *error)
+{
+    if (reader == NULL || row == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "counts: no reader or no row");
+    }
+    if (reader->finished == EPLB_OK) {
+        reader->finished = reader->format->counts.next(&reader->source, row, error);
+    } else if (reader->finished != EPLB_END) {
+        return eplb_error_set(error, reader->finished, "%s: an earlier read failed",
+                              reader->source.input.name);
+    }
+    return reader->finished;
+}
+
+void eplb_counts_close(eplb_counts_reader **reader)
+{
+    if (reader == NULL || *reader == NULL) {
+        return;
+    }
+    eplb_counts_reader *self = *reader;
+    eplb_hooks hooks = self->source.hooks;
+    self->format->counts.close(&self->source);
+    eplb_source_close(&self->source);
+    eplb_free(&hooks, self);
+    *reader = NULL;
+}
+
+const eplb_format *eplb_counts_format(const eplb_counts_reader *reader)
+{
+    return reader->format;
+}

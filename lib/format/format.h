@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* What a file format is to the library. A new format is one file that defines its eplb_format, and
+ * one line in EPLB_FORMATS. */
+#ifndef EPLB_FORMAT_FORMAT_H
+#define EPLB_FORMAT_FORMAT_H
+
+#include <stdbool.h>
+
+#include <eplb/format.h>
+
+#include "format/input.h"
+#include "format/map.h"
+#include "format/text.h"
+
+/* In the order of eplb_format_at. */
+#define EPLB_FORMATS(X)                                                                            \
+    X(sglang)                                                                                      \
+    X(npy)                                                                                         \
+    X(csv)                                                                                         \
+    X(jsonl)                                                                                       \
+    X(trtllm)                                                                                      \
+    X(ascend)                                                                                      \
+    X(vllm)
+
+/* An open file that is being read. `options` are complete and checked. */
+typedef struct eplb_source {
+    eplb_hooks hooks;
+    eplb_read_options options;
+    eplb_input input;
+    void *state; /* the format's own, between open and close */
+} eplb_source;
+
+/* The beginning of a file, without a byte order mark. data[size] is readable and 0. */
+typedef struct eplb_probe {
+    const char *data;
+    size_t size;
+    uint32_t wanted; /* EPLB_FORMAT_READS_COUNTS or EPLB_FORMAT_READS_PLACEMENT */
+} eplb_probe;
+
+struct eplb_format {
+    const char *name;
+    const char *description;
+    uint32_t flags;
+
+    /* Whether the content is of this format, as far as its beginning tells. */
+    bool (*probe)(const eplb_probe *probe);
+
+    struct {
+        /* Checks the head of the file and makes source->state. After a failure close is called. */
+        eplb_status (*open)(eplb_source *source, eplb_error *error);
+        eplb_status (*next)(eplb_source *source, eplb_counts_row *row, eplb_error *error);
+        void (*close)(eplb_source *source);
+        /* Rows may be shorter than the number of experts: what is missing is 0. */
+        bool short_rows;
+    } counts;
+
+    struct {
+        /* Fills `map`, which the caller clears whether it fails or not. */
+        eplb_status (*read)(eplb_source *source, eplb_map *map, eplb_error *error);
+        /* Appends the file's text. The placement is valid, all GPUs are live and alike. */
+        eplb_status (*write)(const eplb_placement *placement, eplb_text *text, eplb_error *error);
+    } placement;
+};
+
+#define EPLB_DECLARE_FORMAT(name) extern const eplb_format eplb_format_##name;
+EPLB_FORMATS(EPLB_DECLARE_FORMAT)
+#undef EPLB_DECLARE_FORMAT
+
+/*
+ * Opens a file and finds out its format among those that do what is `wanted`, unless the options
+ * name it. On failure nothing is left open.
+ */
+eplb_status eplb_source_open(eplb_source *source, const eplb_hooks *hooks, const char *path,
+                             const eplb_read_options *options, uint32_t wanted,
+                             const eplb_format **format, eplb_error *error);
+void eplb_source_close(eplb_source *source);
+
+/* Reads the rest of the file, but for a byte order mark, into one NUL-terminated text that is the
+ * caller's. EPLB_ERROR_LIMIT beyond options.max_bytes. */
+eplb_status eplb_source_read_all(eplb_source *source, char **text, size_t *length,
+                                 eplb_error *error);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file that is read once, front to back, through one buffer. Files are not mapped: one that
+ * shrinks while it is read must give an error, not a signal.
+ */
+#ifndef EPLB_FORMAT_INPUT_H
+#define EPLB_FORMAT_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <eplb/hooks.h>
+#include <eplb/status.h>
+
+/* Bytes that can be looked at before reading starts, and the longest line or token that can be in
+ * the buffer as a whole. */
+#define EPLB_INPUT_PREFIX ((size_t)64 << 10)
+
+typedef struct eplb_input {
+    eplb_hooks hooks;
+    char *name;   /* for messages */
+    char *buffer; /* NULL: the bytes are the caller's and complete */
+    int fd;
+    bool owns_fd;
+    bool at_end;        /* no byte follows `limit` */
+    const char *start;  /* the first byte in memory; its offset in the file is start_offset */
+    const char *cursor; /* the next byte to read */
+    const char *limit;  /* the end of what is in memory; *limit is 0, so that loops stop there */
+    uint64_t start_offset;
+    uint64_t origin;      /* where a standard input that is a file began to be read */
+    int64_t line;         /* of the cursor, from 1; kept by whoever moves it over a newline */
+    uint64_t line_offset; /* where that line begins */
+} eplb_input;
+
+/* Opens a file read-only; "-" is standard input. EPLB_ERROR_IO for what cannot be read. */
+eplb_status eplb_input_open(eplb_input *input, const eplb_hooks *hooks, const char *path,
+                            eplb_error *error);
+
+/* Makes an input of bytes in memory, which must outlive it; data[size] must be 0. `name` too. */
+void eplb_input_from_memory(eplb_input *input, char *name, const char *data, size_t size);
+
+void eplb_input_close(eplb_input *input);
+
+/* Moves the unread bytes to the front of the buffer and reads more behind them, if there are any
+ * and there is room. */
+eplb_status eplb_input_fill(eplb_input *input, eplb_error *error);
+
+/* Fills until `size` bytes (<= EPLB_INPUT_PREFIX) are unread in memory or the file ends. */
+eplb_status eplb_input_need(eplb_input *input, size_t size, eplb_error *error);
+
+/* Steps over a UTF-8 byte order mark; only before anything else is read. */
+eplb_status eplb_input_skip_bom(eplb_input *input, eplb_error *error);
+
+/* Size of the file in bytes; false when it is none that can be read at any place. */
+bool eplb_input_size(const eplb_input *input, uint64_t *size);
+
+/* Reads `size` bytes at `offset`, whatever the cursor. EPLB_ERROR_PARSE when the file is shorter.
+ */
+eplb_status eplb_input_read_at(const eplb_input *input, void *data, size_t size, uint64_t offset,
+                               eplb_error *error);
+
+static inline size_t eplb_input_unread(const eplb_input *input)
+{
+    return (size_t)(input->limit - input->cursor);
+}
+
+static inline uint64_t eplb_input_offset(const eplb_input *input, const char *place)
+{
+    return input->start_offset + (uint64_t)(place - input->start);
+}
+
+/* To be called for each newline that is read. */
+static inline void eplb_input_newline(eplb_input *input, const char *newline)
+{
+    input->line++;
+    input->line_offset = eplb_input_offset(input, newline) + 1;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "format/json_tree.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "format/scanner.h"
+
+static eplb_status check_document(const eplb_source *source, const char *text, size_t length,
+                                  eplb_error *error)
+{
+    eplb_input input;
+    eplb_scanner scanner;
+    eplb_input_from_memory(&input, source->input.name, text, length);
+    eplb_status status = eplb_scanner_init(&scanner, &input, error);
+    scanner.for_cjson = true;
+    if (status == EPLB_OK) {
+        status = eplb_scan_skip(&scanner, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_scan_finish(&scanner, error);
+    }
+    eplb_scanner_close(&scanner);
+    return status;
+}
+
+eplb_status eplb_json_read(eplb_source *source, cJSON **tree, eplb_error *error)
+{
+    char *text;
+    size_t length;
+    *tree = NULL;
+    eplb_status status = eplb_source_read_all(source, &text, &length, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    status = check_document(source, text, length, error);
+    if (status == EPLB_OK) {
+        const char *end = NULL;
+        *tree = cJSON_ParseWithLengthOpts(text, length + 1, &end, 1);
+        status = *tree != NULL ? EPLB_OK : eplb_out_of_memory(error);
+    }
+    eplb_free(&source->hooks, text);
+    return status;
+}
+
+eplb_status eplb_json_member(const cJSON *object, const char *key, const char *name,
+                             const char *where, const cJSON **member, eplb_error *error)
+{
+    *member = NULL;
+    if (!cJSON_IsObject(object)) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s is not an object", name, where);
+    }
+    for (const cJSON *child = object->child; child != NULL; child = child->next) {
+        if (strcmp(child->string, key) != 0) {
+            continue;
+        }
+        if (*member != NULL) {
+            return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s has a second key '%s'", name,
+                                  where, key);
+        }
+        *member = child;
+    }
+    if (*member == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s has no key '%s'", name, where, key);
+    }
+    return EPLB_OK;
+}
+
+static bool is_integer(const cJSON *item)
+{
+    return cJSON_IsNumber(item) && item->valuedouble >= INT32_MIN &&
+           item->valuedouble <= INT32_MAX &&
+           item->valuedouble == (double)(int32_t)item->valuedouble;
+}
+
+eplb_status eplb_json_integer_member(const cJSON *object, const char *key, const char *name,
+                                     const char *where, int32_t *value, eplb_error *error)
+{
+    const cJSON *member;
+    eplb_status status = eplb_json_member(object, key, name, where, &member, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    if (!is_integer(member)) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s: '%s' is not an integer of 32 bits",
+                              name, where, key);
+    }
+    *value = (int32_t)member->valuedouble;
+    return EPLB_OK;
+}
+
+eplb_status eplb_json_list_member(const cJSON *object, const char *key, const char *name,
+                                  const char *where, const cJSON **list, eplb_error *error)
+{
+    eplb_status status = eplb_json_member(object, key, name, where, list, error);
+    if (status == EPLB_OK && !cJSON_IsArray(*list)) {
+        status =
+            eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s: '%s' is not a list", name, where, key);
+    }
+    return status;
+}
+
+size_t eplb_json_length(const cJSON *list)
+{
+    size_t length = 0;
+    for (const cJSON *item = list->child; item != NULL; item = item->next) {
+        length++;
+    }
+    return length;
+}
+
+eplb_status eplb_json_integers(const cJSON *list, const char *name, const char *where,
+                               int32_t length, int32_t *values, eplb_error *error)
+{
+    if (!cJSON_IsArray(list)) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s is not a list", name, where);
+    }
+    size_t found = eplb_json_length(list);
+    if (found != (size_t)length) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s: %zu slots, expected %d", name,
+                              where, found, length);
+    }
+    int32_t slot = 0;
+    for (const cJSON *item = list->child; item != NULL; item = item->next) {
+        if (!is_integer(item)) {
+            return eplb_error_set(error, EPLB_ERROR_PARSE,
+                                  "%s: %s: slot %d is not an integer of 32 bits", name, where,
+                                  slot);
+        }
+        values[slot++] = (int32_t)item->valuedouble;
+    }
+    return EPLB_OK;
+}
+
+eplb_status eplb_json_rows(const cJSON *list, const eplb_read_options *options, eplb_map *map,
+                           eplb_error *error)
+{
+    const cJSON *first = list->child;
+    if (first != NULL && !cJSON_IsArray(first)) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: layer 0 is not a list", map->name);
+    }
+    eplb_status status = eplb_map_shape(map, options, eplb_json_length(list),
+                                        first != NULL ? eplb_json_length(first) : 0, error);
+    int32_t layer = 0;
+    for (const cJSON *row = first; row != NULL && status == EPLB_OK; row = row->next) {
+        char where[32];
+        snprintf(where, sizeof(where), "layer %d", layer);
+        status =
+            eplb_json_integers(row, map->name, where, map->slots, eplb_map_row(map, layer), error);
+        layer++;
+    }
+    return status;
+}
+
+void eplb_json_add_row(eplb_text *text, bool first, const int32_t *row, int32_t slots)
+{
+    eplb_text_add(text, first ? "[" : ",\n[");
+    eplb_text_add_list(text, row, slots, ",");
+    eplb_text_add(text, "]");
+}

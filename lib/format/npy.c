@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts as a NumPy array, [layers, experts] or [steps, layers, experts]. An array in C order
+ * streams; one in Fortran order has the counts of one row far apart, so a window of each expert's
+ * plane is read at its place in the file. */
+#include <float.h>
+
+#include "base/memory.h"
+#include "format/format.h"
+#include "format/npy_header.h"
+#include "format/number.h"
+
+/* Bytes of the windows of all experts together, and of one. */
+#define WINDOWS_SIZE ((size_t)16 << 20)
+#define WINDOW_SIZE ((size_t)4096)
+
+typedef struct npy {
+    eplb_npy_header header;
+    int32_t layers;
+    int32_t experts;
+    size_t steps;
+    size_t rows; /* steps * layers */
+    size_t row;  /* the next one, as the file orders them */
+    double *counts;
+
+    /* Fortran order only */
+    char *windows; /* [experts][window_rows] items */
+    size_t window_rows;
+    size_t window_start; /* the first row in the windows */
+    size_t window_end;
+} npy;
+
+static bool probe(const eplb_probe *probe)
+{
+    return probe->size >= EPLB_NPY_MAGIC_SIZE &&
+           memcmp(probe->data, EPLB_NPY_MAGIC, EPLB_NPY_MAGIC_SIZE) == 0;
+}
+
+static eplb_status check_shape(npy *self, const eplb_source *source, eplb_error *error)
+{
+    const eplb_npy_header *header = &self->header;
+    const char *name = source->input.name;
+    const size_t *shape = header->shape + (header->dimensions - 2);
+    self->steps = header->dimensions == 3 ? header->shape[0] : 1;
+    if (self->steps == 0 || shape[0] == 0 || shape[1] == 0) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE,
+                              "%s: %zu steps, %zu layers, %zu experts: no counts", name,
+                              self->steps, shape[0], shape[1]);
+    }
+    if (shape[0] > (size_t)source->options.max_layers ||
+        shape[1] > (size_t)source->options.max_experts) {
+        return eplb_error_set(error, EPLB_ERROR_LIMIT,
+                              "%s: %zu layers of %zu experts, limits %d and %d", name, shape[0],
+                              shape[1], source->options.max_layers, source->options.max_experts);
+    }
+    self->layers = (int32_t)shape[0];
+    self->experts = (int32_t)shape[1];
+    if (source->options.experts > 0 && self->experts != source->options.experts) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "%s: %d counts a layer, expected %d, the number of experts given",
+                              name, self->experts, source->options.experts);
+    }
+    size_t bytes;
+    if (!eplb_size_mul(self->steps, shape[0], &self->rows) ||
+        !eplb_size_mul(self->rows, shape[1], &bytes) ||
+        !eplb_size_mul(bytes, header->size, &bytes)) {
+        return eplb_error_set(error, EPLB_ERROR_OVERFLOW,
+                              "%s: %zu steps of %d layers of %d experts: too large", name,
+                              self->steps, self->layers, self->experts);
+    }
+    return EPLB_OK;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Windows need a file of which any part can be read, and the right size. */
+static eplb_status open_windows(npy *self, const eplb_source *source, eplb_error *error)
+{
+    const char *name = source->input.name;
+    size_t item = self->header.size;
+    size_t experts = (size_t)self->experts;
+    uint64_t expected = self->header.data_offset + self->rows * experts * item;
+    uint64_t size;
+    if (!eplb_input_size(&source->input, &size)) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "%s: an array in Fortran order cannot be read from a pipe", name);
+    }
+    if (size != expected) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %llu bytes, expected %llu", name,
+                              (unsigned long long)size, (unsigned long long)expected);
+    }
+    size_t rows = smaller(WINDOW_SIZE / item, WINDOWS_SIZE / item / experts);
+    self->window_rows = smaller(rows, self->rows);
+    self->windows = eplb_alloc(&source->hooks, experts * self->window_rows, item);
+    return self->windows != NULL ? EPLB_OK : eplb_out_of_memory(error);
+}
+
+static eplb_status open_counts(eplb_source *source, eplb_error *error)
+{
+    npy *self = eplb_alloc_zeroed(&source->hooks, 1, sizeof(*self));
+    source->state = self;
+    if (self == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_npy_read_header(&source->input, &self->header, error);
+    if (status == EPLB_OK) {
+        status = check_shape(self, source, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
+    }
+    self->counts = eplb_alloc(&source->hooks, (size_t)self->experts, sizeof(*self->counts));
+    if (self->counts == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    return self->header.fortran_order ? open_windows(self, source, error) : EPLB_OK;
+}
+
+/* An item's bits, the first byte the lowest. */
+static uint64_t load_bits(const char *bytes, size_t size, bool big_endian)
+{
+    const unsigned char *byte = (const unsigned char *)bytes;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < size; i++) {
+        bits |= (uint64_t)byte[i] << 8 * (big_endian ? size - 1 - i : i);
+    }
+    return bits;
+}
+
+static double float_of(uint64_t bits, size_t size)
+{
+    if (size == sizeof(float)) {
+        uint32_t narrow = (uint32_t)bits;
+        float value;
+        memcpy(&value, &narrow, sizeof(value));
+        return (double)value;
+    }
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* What an item is; its value is exact for counts, and near enough to be shown for others. */
+static eplb_number_class decode(const eplb_npy_header *header, const char *bytes, double *value)
+{
+    uint64_t bits = load_bits(bytes, header->size, header->big_endian);
+    unsigned unused = 64 - 8 * (unsigned)header->size;
+    if (header->kind == 'f') {
+        *value = float_of(bits, header->size);
+        return *value < 0.0        ? EPLB_NUMBER_NEGATIVE
+               : *value <= DBL_MAX ? EPLB_NUMBER_COUNT
+                                   : EPLB_NUMBER_NOT_FINITE;
+    }
+    *value = (double)bits;
+    if (header->kind == 'i' && (bits << unused) >> 63 != 0) {
+        *value = (double)((int64_t)(bits << unused) >> unused);
+        return EPLB_NUMBER_NEGATIVE;
+    }
+    return bits <= (uint64_t)EPLB_EXACT_INTEGER ? EPLB_NUMBER_COUNT : EPLB_NUMBER_INEXACT;
+}
+
+/* Where the next row is: C order has the layers of a step together, Fortran order the steps of a
+ * layer. */
+static size_t step_of(const npy *self)
+{
+    return self->header.fortran_order ? self->row % self->steps : self->row / (size_t)self->layers;
+}
+
+static int32_t layer_of(const npy *self)
+{
+    return (int32_t)(self->header.fortran_order ? self->row / self->steps
+                                                : self->row % (size_t)self->layers);
+}
+
+/* Takes an item as the count of an expert. */
+static eplb_status take_item(npy *self, const eplb_source *source, int32_t expert,
+                             const char *bytes, eplb_error *error)
+{
+    double value;
+    eplb_number_class number = decode(&self->header, bytes, &value);
+    self->counts[expert] = value;
+    if (number == EPLB_NUMBER_COUNT) {
+        return EPLB_OK;
+    }
+    return eplb_error_set(error, eplb_number_status(number),
+                          "%s: step %zu: layer %d: expert %d: %.17g %s", source->input.name,
+                          step_of(self), layer_of(self), expert, value, eplb_number_words(number));
+}
+
+static eplb_status stream_row(npy *self, eplb_source *source, eplb_error *error)
+{
+    eplb_input *input = &source->input;
+    for (int32_t e = 0; e < self->experts; e++) {
+        eplb_status status = EPLB_OK;
+        if (eplb_input_unread(input) < self->header.size) {
+            status = eplb_input_need(input, self->header.size, error);
+        }
+        if (status == EPLB_OK && eplb_input_unread(input) < self->header.size) {
+            return eplb_error_set(error, EPLB_ERROR_PARSE,
+                                  "%s: byte %llu: step %zu: layer %d: expert %d: the file ends too "
+                                  "early",
+                                  input->name,
+                                  (unsigned long long)eplb_input_offset(input, input->limit),
+                                  step_of(self), layer_of(self), e);
+        }
+        if (status == EPLB_OK) {
+            status = take_item(self, source, e, input->cursor, error);
+        }
+        if (status != EPLB_OK) {
+            return status;
+        }
+        input->cursor += self->header.size;
+    }
+    return EPLB_OK;
+}
+
+/* Reads the window of each expert that begins with the next row. */
+static eplb_status move_windows(npy *self, const eplb_source *source, eplb_error *error)
+{
+    size_t item = self->header.size;
+    size_t rows = smaller(self->window_rows, self->rows - self->row);
+    eplb_status status = EPLB_OK;
+    for (size_t e = 0; e < (size_t)self->experts && status == EPLB_OK; e++) {
+        uint64_t offset = self->header.data_offset + (e * self->rows + self->row) * item;
+        status = eplb_input_read_at(&source->input, self->windows + e * self->window_rows * item,
+                                    rows * item, offset, error);
+    }
+    self->window_start = self->row;
+    self->window_end = self->row + rows;
+    return status;
+}
+
+static eplb_status gather_row(npy *self, const eplb_source *source, eplb_error *error)
+{
+    size_t item = self->header.size;
+    eplb_status status =
+        self->row == self->window_end ? move_windows(self, source, error) : EPLB_OK;
+    const char *place = self->windows + (self->row - self->window_start) * item;
+    for (int32_t e = 0; e < self->experts && status == EPLB_OK; e++) {
+        status = take_item(self, source, e, place, error);
+        place += self->window_rows * item;
+    }
+    return status;
+}
+
+static eplb_status finish(const npy *self, eplb_source *source, eplb_error *error)
+{
+    eplb_input *input = &source->input;
+    if (self->header.fortran_order) {
+        return EPLB_END;
+    }
+    eplb_status status = eplb_input_need(input, 1, error);
+    if (status == EPLB_OK && eplb_input_unread(input) > 0) {
+        status = eplb_error_set(error, EPLB_ERROR_PARSE, "%s: byte %llu: bytes behind the array",
+                                input->name,
+                                (unsigned long long)eplb_input_offset(input, input->cursor));
+    }
+    return status == EPLB_OK ? EPLB_END : status;
+}
+
+static eplb_status next_counts(eplb_source *source, eplb_counts_row *row, eplb_error *error)
+{
+    npy *self = source->state;
+    if (self->row == self->rows) {
+        return finish(self, source, error);
+    }
+    eplb_status status = self->header.fortran_order ? gather_row(self, source, error)
+                                                    : stream_row(self, source, error);
+    if (status == EPLB_OK) {
+        *row = (eplb_counts_row){.step = (int64_t)step_of(self),
+                                 .layer = layer_of(self),
+                                 .length = self->experts,
+                                 .counts = self->counts};
+        self->row++;
+    }
+    return status;
+}
+
+static void close_counts(eplb_source *source)
+{
+    npy *self = source->state;
+    if (self != NULL) {
+        eplb_free(&source->hooks, self->counts);
+        eplb_free(&source->hooks, self->windows);
+        eplb_free(&source->hooks, self);
+    }
+}
+
+const eplb_format eplb_format_npy = {
+    .name = "npy",
+    .description = "NumPy array [layers, experts] or [steps, layers, experts]",
+    .flags = EPLB_FORMAT_READS_COUNTS,
+    .probe = probe,
+    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/memory.h"
+#include "format/format.h"
+
+eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks *hooks, const char *path,
+                                const eplb_read_options *options, const eplb_format **format,
+                                eplb_error *error)
+{
+    if (out == NULL || path == NULL || path[0] == '\0') {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "placement: no output or no path");
+    }
+    *out = NULL;
+    eplb_source source;
+    const eplb_format *found;
+    eplb_status status =
+        eplb_source_open(&source, hooks, path, options, EPLB_FORMAT_READS_PLACEMENT, &found, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    eplb_map map = {.hooks = source.hooks, .name = source.input.name};
+    status = found->placement.read(&source, &map, error);
+    if (status == EPLB_OK) {
+        status = eplb_map_finish(&map, &source.options, out, error);
+    }
+    eplb_map_clear(&map);
+    eplb_source_close(&source);
+    if (status == EPLB_OK && format != NULL) {
+        *format = found;
+    }
+    return status;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#include "format/quote.h"
+
+#include <string.h>
+
+#define SHOWN ((size_t)40)
+
+eplb_quote eplb_quote_bytes(const char *bytes, size_t length)
+{
+    eplb_quote quote;
+    size_t shown = length < SHOWN ? length : SHOWN;
+    for (size_t i = 0; i < shown; i++) {
+        quote.text[i] = bytes[i] >= 0x20 && bytes[i] < 0x7f ? bytes[i] : '?';
+    }
+    strcpy(quote.text + shown, length > SHOWN ? "..." : "");
+    return quote;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* SGLang: counts (see sglang_counts.c), and the placement of --init-expert-location, a JSON object
+ * with the one key `physical_to_logical_map`, [layers][slots], rows for all hidden layers. */
+#include "base/memory.h"
+#include "format/json_tree.h"
+#include "format/probe_json.h"
+#include "format/quote.h"
+#include "format/sglang_counts.h"
+
+static const char map_key[] = "physical_to_logical_map";
+
+static bool probe(const eplb_probe *probe)
+{
+    return eplb_probe_json_key(probe, probe->wanted == EPLB_FORMAT_READS_COUNTS ? "logical_count"
+                                                                                : map_key);
+}
+
+/* SGLang hands the keys on as arguments: it fails at one that it does not know. */
+static eplb_status check_keys(const cJSON *tree, const char *name, eplb_error *error)
+{
+    for (const cJSON *child = tree->child; child != NULL; child = child->next) {
+        if (child->string != NULL && strcmp(child->string, map_key) != 0) {
+            return eplb_error_set(
+                error, EPLB_ERROR_PARSE, "%s: key '%s' beside '%s', which must be the only one",
+                name, eplb_quote_bytes(child->string, strlen(child->string)).text, map_key);
+        }
+    }
+    return EPLB_OK;
+}
+
+static eplb_status read_placement(eplb_source *source, eplb_map *map, eplb_error *error)
+{
+    cJSON *tree;
+    const cJSON *rows;
+    eplb_status status = eplb_json_read(source, &tree, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    status = eplb_json_list_member(tree, map_key, map->name, "the document", &rows, error);
+    if (status == EPLB_OK) {
+        status = check_keys(tree, map->name, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_json_rows(rows, &source->options, map, error);
+        map->model_layers = map->layers;
+    }
+    cJSON_Delete(tree);
+    return status;
+}
+
+/* One layer of the same cluster in an even spread: the row of every layer without MoE. */
+static eplb_status make_spread(const eplb_placement *placement, const eplb_hooks *hooks,
+                               eplb_placement **spread, eplb_error *error)
+{
+    eplb_status status = eplb_placement_create(spread, hooks, eplb_placement_cluster(placement), 1,
+                                               eplb_placement_experts(placement), error);
+    return status == EPLB_OK ? eplb_placement_spread(*spread, 0, error) : status;
+}
+
+static eplb_status write_placement(const eplb_placement *placement, eplb_text *text,
+                                   eplb_error *error)
+{
+    const int32_t *ids = eplb_placement_layer_ids(placement);
+    int32_t layers = eplb_placement_layers(placement);
+    int32_t model_layers = eplb_placement_model_layers(placement);
+    model_layers = model_layers > 0 ? model_layers : ids[layers - 1] + 1;
+    eplb_placement *spread = NULL;
+    eplb_status status =
+        layers < model_layers ? make_spread(placement, &text->hooks, &spread, error) : EPLB_OK;
+    eplb_text_add(text, "{\"physical_to_logical_map\":[\n");
+    int32_t layer = 0;
+    for (int32_t id = 0; id < model_layers && status == EPLB_OK; id++) {
+        bool planned = layer < layers && ids[layer] == id;
+        eplb_json_add_row(text, id == 0,
+                          planned ? eplb_placement_row(placement, layer)
+                                  : eplb_placement_row(spread, 0),
+                          eplb_placement_slots(placement));
+        layer += planned ? 1 : 0;
+    }
+    eplb_text_add(text, "\n]}\n");
+    eplb_placement_destroy(&spread);
+    return status;
+}
+
+const eplb_format eplb_format_sglang = {
+    .name = "sglang",
+    .description = "SGLang: logical_count as JSON, and --init-expert-location",
+    .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT |
+             EPLB_FORMAT_ALL_MODEL_LAYERS,
+    .probe = probe,
+    .counts = {.open = eplb_sglang_counts_open,
+               .next = eplb_sglang_counts_next,
+               .close = eplb_sglang_counts_close},
+    .placement = {.read = read_placement, .write = write_placement},
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* SGLang's counts as JSON: an object with `logical_count`, [layers][experts] or
+ * [steps][layers][experts], other keys ignored. One row is in memory at a time. */
+#include "format/sglang_counts.h"
+
+#include "format/scanner.h"
+
+/* Where the reader stands between two rows. */
+typedef enum position {
+    AT_FIRST_ROW, /* of a step, or of all */
+    BEHIND_ROW,
+    BEHIND_STEP,
+    BEHIND_COUNTS,
+} position;
+
+typedef struct sglang_counts {
+    eplb_scanner scanner;
+    eplb_counts_buffer row;
+    position position;
+    bool has_steps;
+    bool in_row; /* the '[' of the first row was read, to see that there are no steps */
+    int64_t step;
+    int32_t layer;
+    int32_t layers; /* of every step; 0 until one was read */
+    int32_t width;  /* of every row; 0 until one was read */
+} sglang_counts;
+
+/* Finds `logical_count` among the keys; reads the brackets that tell the number of dimensions. */
+static eplb_status find_counts(sglang_counts *self, eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    char key[EPLB_KEY_SIZE] = "";
+    bool first = true;
+    bool more = true;
+    eplb_status status = eplb_scan_expect(scanner, '{', "'{'", error);
+    while (status == EPLB_OK && strcmp(key, "logical_count") != 0) {
+        status = eplb_scan_next_key(scanner, &first, key, &more, error);
+        if (status == EPLB_OK && !more) {
+            return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no key 'logical_count'");
+        }
+        if (status == EPLB_OK && strcmp(key, "logical_count") != 0) {
+            status = eplb_scan_skip(scanner, error);
+        }
+    }
+    if (status == EPLB_OK) {
+        status = eplb_scan_expect(scanner, '[', "'[': a list of layers", error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_scan_expect(scanner, '[', "'[': a list of counts or of layers", error);
+    }
+    int next = 0;
+    if (status == EPLB_OK) {
+        status = eplb_scan_peek(scanner, &next, error);
+    }
+    self->has_steps = next == '[';
+    self->in_row = !self->has_steps;
+    return status;
+}
+
+eplb_status eplb_sglang_counts_open(eplb_source *source, eplb_error *error)
+{
+    sglang_counts *self = eplb_alloc_zeroed(&source->hooks, 1, sizeof(*self));
+    source->state = self;
+    if (self == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_scanner_init(&self->scanner, &source->input, error);
+    if (status == EPLB_OK) {
+        status = eplb_input_skip_bom(&source->input, error);
+    }
+    return status == EPLB_OK ? find_counts(self, error) : status;
+}
+
+static eplb_status read_row(sglang_counts *self, const eplb_read_options *options,
+                            eplb_counts_row *row, eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    scanner->layer = self->layer;
+    scanner->step = self->has_steps ? self->step : -1;
+    if (self->layer == options->max_layers) {
+        return eplb_scan_fail(scanner, EPLB_ERROR_LIMIT, error, "more than %d layers",
+                              options->max_layers);
+    }
+    eplb_status status = EPLB_OK;
+    if (!self->in_row) {
+        status = eplb_scan_expect(scanner, '[', "'[': a list of counts", error);
+    }
+    self->in_row = false;
+    if (status == EPLB_OK) {
+        status = eplb_scan_counts(scanner, &self->row, options->max_experts, error);
+    }
+    if (status == EPLB_OK) {
+        status =
+            eplb_scan_check_width(scanner, self->row.length, options->experts, &self->width, error);
+    }
+    if (status == EPLB_OK) {
+        *row = (eplb_counts_row){.step = self->step,
+                                 .layer = self->layer,
+                                 .length = self->row.length,
+                                 .counts = self->row.values};
+        self->layer++;
+        self->position = BEHIND_ROW;
+    }
+    return status;
+}
+
+/* All steps have as many layers as the first. */
+static eplb_status end_step(sglang_counts *self, eplb_error *error)
+{
+    self->scanner.layer = -1;
+    if (self->layers > 0 && self->layer != self->layers) {
+        return eplb_scan_fail(&self->scanner, EPLB_ERROR_PARSE, error, "%d layers, expected %d",
+                              self->layer, self->layers);
+    }
+    self->layers = self->layer;
+    self->position = self->has_steps ? BEHIND_STEP : BEHIND_COUNTS;
+    return EPLB_OK;
+}
+
+/* Behind a row: on to the next one of the step, or past the step's end. */
+static eplb_status leave_row(sglang_counts *self, bool *row_follows, eplb_error *error)
+{
+    eplb_status status = eplb_scan_either(&self->scanner, ',', ']', row_follows, error);
+    return status == EPLB_OK && !*row_follows ? end_step(self, error) : status;
+}
+
+static eplb_status leave_step(sglang_counts *self, bool *row_follows, eplb_error *error)
+{
+    eplb_status status = eplb_scan_either(&self->scanner, ',', ']', row_follows, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    if (!*row_follows) {
+        self->position = BEHIND_COUNTS;
+        return EPLB_OK;
+    }
+    self->step++;
+    self->layer = 0;
+    self->scanner.step = self->step;
+    return eplb_scan_expect(&self->scanner, '[', "'[': a list of layers", error);
+}
+
+/* Checks the rest of the document. */
+static eplb_status finish(sglang_counts *self, eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    scanner->step = -1;
+    char key[EPLB_KEY_SIZE];
+    bool first = false;
+    bool more = true;
+    eplb_status status = EPLB_OK;
+    while (status == EPLB_OK) {
+        status = eplb_scan_next_key(scanner, &first, key, &more, error);
+        if (status != EPLB_OK || !more) {
+            break;
+        }
+        status =
+            strcmp(key, "logical_count") == 0
+                ? eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "second key 'logical_count'")
+                : eplb_scan_skip(scanner, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_scan_finish(scanner, error);
+    }
+    return status == EPLB_OK ? EPLB_END : status;
+}
+
+eplb_status eplb_sglang_counts_next(eplb_source *source, eplb_counts_row *row, eplb_error *error)
+{
+    sglang_counts *self = source->state;
+    bool row_follows = self->position == AT_FIRST_ROW;
+    eplb_status status = EPLB_OK;
+    while (status == EPLB_OK && !row_follows && self->position != BEHIND_COUNTS) {
+        status = self->position == BEHIND_ROW ? leave_row(self, &row_follows, error)
+                                              : leave_step(self, &row_follows, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
+    }
+    return row_follows ? read_row(self, &source->options, row, error) : finish(self, error);
+}
+
+void eplb_sglang_counts_close(eplb_source *source)
+{
+    sglang_counts *self = source->state;
+    if (self != NULL) {
+        eplb_scanner_close(&self->scanner);
+        eplb_free(&source->hooks, self->row.values);
+        eplb_free(&source->hooks, self);
+    }
+}

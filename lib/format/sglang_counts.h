@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EPLB_FORMAT_SGLANG_COUNTS_H
+#define EPLB_FORMAT_SGLANG_COUNTS_H
+
+#include "format/format.h"
+
+eplb_status eplb_sglang_counts_open(eplb_source *source, eplb_error *error);
+eplb_status eplb_sglang_counts_next(eplb_source *source, eplb_counts_row *row, eplb_error *error);
+void eplb_sglang_counts_close(eplb_source *source);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Random small instances of the model: uneven GPUs, dead ones, loads with zeros in them. */
+#ifndef EPLB_TESTS_INSTANCE_H
+#define EPLB_TESTS_INSTANCE_H
+
+#include "support.h"
+
+#include <eplb/cluster.h>
+#include <eplb/load.h>
+#include <eplb/placement.h>
+#include <eplb/random.h>
+
+#define MOST_EXPERTS 24
+#define MOST_GPUS 9
+#define MOST_SLOTS_PER_GPU 7
+#define MOST_SLOTS (MOST_GPUS * MOST_SLOTS_PER_GPU)
+
+/* Runs a test body for each of many seeds. `seeded_test` makes a test of it that tells the last
+ * seed: that of the failure, if there was one. */
+#define FOR_EACH_SEED(seed, count)                                                                 \
+    for (uint64_t seed = 0; (test_last_seed = seed) < (count); seed++)
+#define seeded_test(test) cmocka_unit_test_teardown(test, test_tell_seed)
+
+static uint64_t test_last_seed;
+
+static inline int test_tell_seed(void **state)
+{
+    (void)state;
+    print_message("last seed: %llu\n", (unsigned long long)test_last_seed);
+    return 0;
+}
+
+/* A number in low..high. */
+static inline int32_t draw(eplb_random *random, int32_t low, int32_t high)
+{
+    return low + (int32_t)eplb_random_below(random, (uint64_t)(high - low + 1));
+}
+
+/* Equal GPUs in half of the cases; else each has its own slots, even none, and one in six is dead.
+ * At least one GPU lives and has a slot. */
+static inline eplb_cluster *draw_cluster(eplb_random *random)
+{
+    int32_t gpus = draw(random, 1, MOST_GPUS);
+    eplb_cluster *cluster = NULL;
+    assert_ok(eplb_cluster_create(&cluster, NULL, gpus, draw(random, 1, MOST_SLOTS_PER_GPU),
+                                  draw(random, 0, gpus), NULL),
+              NULL);
+    bool uneven = draw(random, 0, 1) == 1;
+    for (int32_t g = 1; uneven && g < gpus; g++) {
+        assert_ok(eplb_cluster_set_slots(cluster, g, draw(random, 0, MOST_SLOTS_PER_GPU), NULL),
+                  NULL);
+        assert_ok(eplb_cluster_set_alive(cluster, g, draw(random, 0, 5) > 0, NULL), NULL);
+    }
+    return cluster;
+}
+
+/* One layer with any expert, or none, in each slot. */
+static inline eplb_placement *draw_placement(eplb_random *random)
+{
+    eplb_cluster *cluster = draw_cluster(random);
+    eplb_placement *placement = NULL;
+    int32_t experts = draw(random, 1, MOST_EXPERTS);
+    assert_ok(eplb_placement_create(&placement, NULL, cluster, 1, experts, NULL), NULL);
+    eplb_cluster_destroy(&cluster);
+    int32_t row[MOST_SLOTS];
+    for (int32_t s = 0; s < eplb_placement_slots(placement); s++) {
+        row[s] = draw(random, -1, experts - 1);
+    }
+    assert_ok(eplb_placement_set_row(placement, 0, row, NULL), NULL);
+    return placement;
+}
+
+/* Loads [experts], skewed; one expert in five has none. */
+static inline void draw_loads(eplb_random *random, double *loads, int32_t experts)
+{
+    for (int32_t e = 0; e < experts; e++) {
+        double unit = eplb_random_unit(random);
+        loads[e] = draw(random, 0, 4) == 0 ? 0.0 : 1000.0 * unit * unit * unit;
+    }
+}
+
+static inline int32_t gpu_of_slot(const eplb_cluster *cluster, int32_t slot)
+{
+    int32_t gpu = 0;
+    while (slot >= eplb_cluster_first_slot(cluster, gpu) + eplb_cluster_gpu_slots(cluster, gpu)) {
+        gpu++;
+    }
+    return gpu;
+}
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* What every plan promises, on random instances, and against brute force on tiny ones. */
+#include "instance.h"
+
+#include <eplb/plan.h>
+
+#define SEEDS 300
+
+static eplb_load *draw_load(eplb_random *random, int32_t layers, int32_t experts)
+{
+    eplb_load *load;
+    assert_ok(eplb_load_create(&load, NULL, 1, layers, experts, NULL), NULL);
+    for (int32_t l = 0; l < layers; l++) {
+        double row[MOST_EXPERTS];
+        draw_loads(random, row, experts);
+        assert_ok(eplb_load_set_row(load, 0, l, row, NULL), NULL);
+    }
+    return load;
+}
+
+static eplb_plan_layer layer_of(const eplb_plan *plan, int32_t layer)
+{
+    eplb_plan_layer result = {.struct_size = sizeof(result)};
+    assert_ok(eplb_plan_get_layer(plan, layer, &result, NULL), NULL);
+    return result;
+}
+
+static eplb_plan_info info_of(const eplb_plan *plan)
+{
+    eplb_plan_info info = {.struct_size = sizeof(info)};
+    assert_ok(eplb_plan_get_info(plan, &info, NULL), NULL);
+    return info;
+}
+
+static void assert_same_maps(const eplb_plan *a, const eplb_plan *b)
+{
+    const eplb_placement *p = eplb_plan_placement(a);
+    const eplb_placement *q = eplb_plan_placement(b);
+    for (int32_t l = 0; l < eplb_placement_layers(p); l++) {
+        assert_memory_equal(eplb_placement_row(p, l), eplb_placement_row(q, l),
+                            (size_t)eplb_placement_slots(p) * sizeof(int32_t));
+    }
+}
+
+/* The contract of one plan: valid, bounded from below, and the same on any number of threads. */
+static void check_plan(const eplb_load *load, const eplb_cluster *cluster,
+                       eplb_plan_options *options)
+{
+    eplb_plan *plan;
+    eplb_plan *other;
+    assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, options, NULL), NULL);
+    assert_ok(eplb_placement_validate(eplb_plan_placement(plan), 0, NULL), NULL);
+    for (int32_t l = 0; l < eplb_load_layers(load); l++) {
+        eplb_plan_layer layer = layer_of(plan, l);
+        assert_true(!layer.scored || layer.lower_bound >= 1.0);
+        assert_true(layer.lower_bound <= layer.imbalance_after);
+        assert_true(layer.stop != EPLB_STOP_OPTIMAL || !layer.scored ||
+                    layer.imbalance_after <= layer.lower_bound * (1.0 + 1e-9));
+    }
+    options->threads = 8;
+    assert_ok(eplb_plan_create(&other, NULL, load, cluster, NULL, options, NULL), NULL);
+    assert_same_maps(plan, other);
+    eplb_plan_destroy(&other);
+    /* Again, from its own result: nothing is copied. */
+    assert_ok(
+        eplb_plan_create(&other, NULL, load, cluster, eplb_plan_placement(plan), options, NULL),
+        NULL);
+    assert_int_equal(info_of(other).copies, 0);
+    assert_same_maps(plan, other);
+    eplb_plan_destroy(&other);
+    eplb_plan_destroy(&plan);
+}
+
+static void every_plan_keeps_its_contract(void **state)
+{
+    (void)state;
+    int planned = 0;
+    int refused = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        eplb_random random;
+        eplb_random_seed(&random, seed);
+        eplb_cluster *cluster = draw_cluster(&random);
+        int32_t experts = draw(&random, 1, MOST_EXPERTS);
+        eplb_load *load = draw_load(&random, draw(&random, 1, 5), experts);
+        eplb_plan_options options;
+        eplb_plan_options_init(&options);
+        options.effort = draw(&random, 1, 3);
+        bool fits = eplb_cluster_live_slots(cluster) >= experts;
+        for (int32_t g = 0; g < eplb_cluster_gpus(cluster); g++) {
+            fits = fits && (!eplb_cluster_gpu_alive(cluster, g) ||
+                            eplb_cluster_gpu_slots(cluster, g) <= experts);
+        }
+        if (fits) {
+            check_plan(load, cluster, &options);
+            planned++;
+        } else {
+            eplb_error error;
+            eplb_plan *plan;
+            assert_status(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, &error),
+                          EPLB_ERROR_INFEASIBLE, &error);
+            refused++;
+        }
+        eplb_load_destroy(&load);
+        eplb_cluster_destroy(&cluster);
+    }
+    assert_true(planned > SEEDS / 4);
+    assert_true(refused > SEEDS / 10);
+}
+
+static void plan_is_never_worse_than_what_it_starts_from(void **state)
+{
+    (void)state;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        eplb_random random;
+        eplb_random_seed(&random, seed);
+        int32_t gpus = draw(&random, 2, MOST_GPUS);
+        int32_t slots_per_gpu = draw(&random, 1, 4);
+        int32_t experts = draw(&random, slots_per_gpu, gpus * slots_per_gpu);
+        experts = experts < MOST_EXPERTS ? experts : MOST_EXPERTS;
+        eplb_cluster *cluster;
+        assert_ok(eplb_cluster_create(&cluster, NULL, gpus, slots_per_gpu, 0, NULL), NULL);
+        eplb_load *old_load = draw_load(&random, 2, experts);
+        eplb_load *new_load = draw_load(&random, 2, experts);
+        eplb_plan_options options;
+        eplb_plan_options_init(&options);
+        options.effort = 3;
+        eplb_plan *old_plan;
+        assert_ok(eplb_plan_create(&old_plan, NULL, old_load, cluster, NULL, &options, NULL), NULL);
+        options.effort = 1;
+        eplb_plan *plan;
+        assert_ok(eplb_plan_create(&plan, NULL, new_load, cluster, eplb_plan_placement(old_plan),
+                                   &options, NULL),
+                  NULL);
+        for (int32_t l = 0; l < 2; l++) {
+            eplb_plan_layer layer = layer_of(plan, l);
+            assert_true(layer.imbalance_after <= layer.imbalance_before);
+        }
+        eplb_plan_destroy(&plan);
+        eplb_plan_destroy(&old_plan);
+        eplb_load_destroy(&new_load);
+        eplb_load_destroy(&old_load);
+        eplb_cluster_destroy(&cluster);
+    }
+}
+
+#define TINY_EXPERTS 6
+#define TINY_GPUS 3
+
+/* Tries every set of experts on every GPU: sets of `size` experts as bits. */
+typedef struct brute_force {
+    const double *loads;
+    int32_t experts;
+    int32_t gpus;
+    int32_t slots_per_gpu;
+    uint32_t chosen[TINY_GPUS];
+    double best;
+} brute_force;
+
+static void score_choice(brute_force *b)
+{
+    int32_t count[TINY_EXPERTS] = {0};
+    for (int32_t g = 0; g < b->gpus; g++) {
+        for (int32_t e = 0; e < b->experts; e++) {
+            count[e] += (int32_t)(b->chosen[g] >> e & 1u);
+        }
+    }
+    double worst = 0.0;
+    for (int32_t g = 0; g < b->gpus; g++) {
+        double load = 0.0;
+        for (int32_t e = 0; e < b->experts; e++) {
+            if (count[e] == 0) {
+                return;
+            }
+            load += b->chosen[g] >> e & 1u ? b->loads[e] / count[e] : 0.0;
+        }
+        worst = load > worst ? load : worst;
+    }
+    b->best = worst < b->best ? worst : b->best;
+}
+
+static void try_gpu(brute_force *b, int32_t gpu)
+{
+    if (gpu >= b->gpus || gpu >= TINY_GPUS) {
+        score_choice(b);
+        return;
+    }
+    for (uint32_t set = 0; set < 1u << b->experts; set++) {
+        int32_t size = 0;
+        for (uint32_t bits = set; bits != 0; bits &= bits - 1) {
+            size++;
+        }
+        if (size == b->slots_per_gpu) {
+            b->chosen[gpu] = set;
+            try_gpu(b, gpu + 1);
+        }
+    }
+}
+
+static void tiny_plans_are_those_of_brute_force(void **state)
+{
+    (void)state;
+    int tried = 0;
+    int optimal = 0;
+    FOR_EACH_SEED(seed, 150)
+    {
+        eplb_random random;
+        eplb_random_seed(&random, seed);
+        brute_force b = {.gpus = draw(&random, 2, TINY_GPUS),
+                         .slots_per_gpu = draw(&random, 1, 4),
+                         .best = INFINITY};
+        int32_t most = b.gpus * b.slots_per_gpu;
+        b.experts = draw(&random, b.slots_per_gpu, most < TINY_EXPERTS ? most : TINY_EXPERTS);
+        double loads[TINY_EXPERTS];
+        draw_loads(&random, loads, b.experts);
+        loads[0] += 1.0; /* some load there is */
+        b.loads = loads;
+        double total = 0.0;
+        for (int32_t e = 0; e < b.experts; e++) {
+            total += loads[e];
+        }
+        try_gpu(&b, 0);
+        double optimum = b.best / total * b.gpus;
+
+        eplb_load *load;
+        eplb_cluster *cluster;
+        eplb_plan *plan;
+        assert_ok(eplb_load_create(&load, NULL, 1, 1, b.experts, NULL), NULL);
+        assert_ok(eplb_load_set_row(load, 0, 0, loads, NULL), NULL);
+        assert_ok(eplb_cluster_create(&cluster, NULL, b.gpus, b.slots_per_gpu, 0, NULL), NULL);
+        assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, NULL, NULL), NULL);
+        eplb_plan_layer layer = layer_of(plan, 0);
+        assert_true(layer.imbalance_after >= optimum * (1.0 - 1e-9));
+        assert_true(layer.lower_bound <= optimum * (1.0 + 1e-9));
+        optimal += layer.imbalance_after <= optimum * (1.0 + 1e-9);
+        tried++;
+        eplb_plan_destroy(&plan);
+        eplb_cluster_destroy(&cluster);
+        eplb_load_destroy(&load);
+    }
+    print_message("%d of %d tiny plans are optimal\n", optimal, tried);
+    assert_true(optimal * 100 >= tried * 99);
+}
+
+TEST_MAIN(seeded_test(every_plan_keeps_its_contract),
+          seeded_test(plan_is_never_worse_than_what_it_starts_from),
+          seeded_test(tiny_plans_are_those_of_brute_force))

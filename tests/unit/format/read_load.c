@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "reading.h"
+#include "recording.h"
+
+static eplb_load *load_of(const char *const *paths, int32_t count)
+{
+    eplb_error error;
+    eplb_load *load;
+    assert_ok(eplb_load_read(&load, NULL, paths, count, NULL, &error), &error);
+    return load;
+}
+
+static void assert_total(const eplb_load *load, int32_t scenario)
+{
+    assert_int_equal(eplb_load_layers(load), LAYERS);
+    assert_int_equal(eplb_load_experts(load), EXPERTS);
+    for (int l = 0; l < LAYERS; l++) {
+        const double *row = eplb_load_row(load, scenario, l);
+        assert_memory_equal(row, recorded_total[l], sizeof(recorded_total[l]));
+    }
+}
+
+static void steps_are_summed(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"format/counts.csv", "format/counts.jsonl",
+                                        "format/steps.npy", "format/steps_fortran.npy"};
+    for (int i = 0; i < 4; i++) {
+        test_path path = test_data(names[i]);
+        const char *paths[] = {path.text};
+        eplb_load *load = load_of(paths, 1);
+        assert_total(load, 0);
+        assert_int_equal(eplb_load_model_layers(load), 0);
+        assert_int_equal(eplb_load_layer_ids(load)[2], 2);
+        eplb_load_destroy(&load);
+    }
+}
+
+static void dense_layers_of_sglang_are_left_out(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/sglang_logical_count.json");
+    const char *paths[] = {path.text};
+    eplb_load *load = load_of(paths, 1);
+    assert_total(load, 0);
+    assert_memory_equal(eplb_load_layer_ids(load), recorded_layer_ids, sizeof(recorded_layer_ids));
+    assert_int_equal(eplb_load_model_layers(load), LAYERS + 1);
+    assert_string_equal(eplb_load_scenario_name(load, 0), path.text);
+    eplb_load_destroy(&load);
+}
+
+static void deepseek_v3_has_three_dense_layers_before_58_others(void **state)
+{
+    (void)state;
+    test_path decode = test_shared_or_skip("data/deepseek_v3/decode_in1000out1000.json");
+    test_path prefill = test_shared_or_skip("data/deepseek_v3/prefill_in1024.json");
+    const char *paths[] = {decode.text, prefill.text};
+    eplb_load *load = load_of(paths, 2);
+    assert_int_equal(eplb_load_layers(load), 58);
+    assert_int_equal(eplb_load_experts(load), 256);
+    assert_int_equal(eplb_load_model_layers(load), 61);
+    assert_int_equal(eplb_load_layer_ids(load)[0], 3);
+    eplb_load_destroy(&load);
+}
+
+static void a_layer_with_tokens_in_one_file_is_not_dense(void **state)
+{
+    test_path first = test_join(*state, "first.json");
+    test_path second = test_join(*state, "second.json");
+    test_write_text(first.text, "{\"logical_count\":[[0,0],[1,2],[0,0]]}");
+    test_write_text(second.text, "{\"logical_count\":[[0,0],[0,0],[0,3]]}");
+    const char *paths[] = {first.text, second.text};
+    eplb_load *load = load_of(paths, 2);
+    assert_int_equal(eplb_load_layers(load), 2);
+    assert_int_equal(eplb_load_layer_ids(load)[0], 1);
+    assert_int_equal(eplb_load_model_layers(load), 3);
+    assert_true(eplb_load_row(load, 1, 0)[1] == 0.0);
+    assert_true(eplb_load_row(load, 1, 1)[1] == 3.0);
+    assert_string_equal(eplb_load_scenario_name(load, 1), second.text);
+    eplb_load_destroy(&load);
+}
+
+static void all_layers_are_kept_when_none_has_tokens(void **state)
+{
+    test_path path = test_join(*state, "zero.json");
+    test_write_text(path.text, "{\"logical_count\":[[0,0],[0,0]]}");
+    const char *paths[] = {path.text};
+    eplb_load *load = load_of(paths, 1);
+    assert_int_equal(eplb_load_layers(load), 2);
+    assert_int_equal(eplb_load_model_layers(load), 2);
+    eplb_load_destroy(&load);
+}
+
+static void zero_layers_of_other_formats_are_kept(void **state)
+{
+    test_path path = test_join(*state, "zero.csv");
+    test_write_text(path.text, "layer,expert,tokens\n0,1,0\n1,0,4\n");
+    const char *paths[] = {path.text};
+    eplb_load *load = load_of(paths, 1);
+    assert_int_equal(eplb_load_layers(load), 2);
+    eplb_load_destroy(&load);
+}
+
+static void assert_refused(const char *const *paths, int32_t count, int32_t experts,
+                           eplb_status expected, const char *part)
+{
+    test_memory memory = {0};
+    eplb_hooks hooks = test_hooks(&memory);
+    eplb_read_options options = options_for("");
+    options.experts = experts;
+    eplb_error error;
+    eplb_load *load;
+    assert_status(eplb_load_read(&load, &hooks, paths, count, &options, &error), expected, &error);
+    assert_contains(error.message, part);
+    assert_null(load);
+    assert_int_equal(memory.live, 0);
+}
+
+static void files_of_two_models_are_refused(void **state)
+{
+    test_path narrow = test_join(*state, "narrow.jsonl");
+    test_path wide = test_join(*state, "wide.jsonl");
+    test_path deep = test_join(*state, "deep.jsonl");
+    test_write_text(narrow.text, "{\"layer\":0,\"counts\":[1,2]}\n");
+    test_write_text(wide.text, "{\"layer\":0,\"counts\":[1,2,3]}\n");
+    test_write_text(deep.text, "{\"layer\":0,\"counts\":[1,2]}\n{\"layer\":1,\"counts\":[1,2]}\n");
+    const char *widths[] = {narrow.text, wide.text};
+    assert_refused(widths, 2, 0, EPLB_ERROR_DATA, "wide.jsonl: layer 0: 3 counts, but 2 in ");
+    const char *layers[] = {deep.text, narrow.text};
+    assert_refused(layers, 2, 0, EPLB_ERROR_DATA, "layer 1 is in scenario 0 and missing in");
+    assert_refused(layers, 2, 0, EPLB_ERROR_DATA, "deep.jsonl and 1 more");
+    assert_refused(widths, 1, 4, EPLB_ERROR_DATA, "2 counts, expected 4");
+}
+
+static void experts_without_lines_in_csv_have_no_tokens(void **state)
+{
+    test_path path = test_join(*state, "short.csv");
+    test_write_text(path.text, "layer,expert,tokens\n0,1,5\n");
+    const char *paths[] = {path.text};
+    eplb_read_options options = options_for("");
+    options.experts = 4;
+    eplb_error error;
+    eplb_load *load;
+    assert_ok(eplb_load_read(&load, NULL, paths, 1, &options, &error), &error);
+    assert_int_equal(eplb_load_experts(load), 4);
+    assert_true(eplb_load_row(load, 0, 0)[1] == 5.0);
+    assert_true(eplb_load_row(load, 0, 0)[3] == 0.0);
+    eplb_load_destroy(&load);
+}
+
+static void a_sum_that_overflows_names_the_file(void **state)
+{
+    test_path path = test_join(*state, "huge.jsonl");
+    test_write_text(path.text,
+                    "{\"layer\":5,\"counts\":[1e308]}\n{\"layer\":5,\"counts\":[1e308]}\n");
+    const char *paths[] = {path.text};
+    assert_refused(paths, 1, 0, EPLB_ERROR_OVERFLOW, "huge.jsonl: layer 5: ");
+}
+
+static void nothing_to_read_is_an_argument_error(void **state)
+{
+    (void)state;
+    eplb_error error;
+    eplb_load *load;
+    const char *paths[] = {""};
+    assert_status(eplb_load_read(&load, NULL, paths, 0, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+    assert_status(eplb_load_read(&load, NULL, NULL, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+    assert_status(eplb_load_read(&load, NULL, paths, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+    assert_status(eplb_load_read(NULL, NULL, paths, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+}
+
+#define IN_DIRECTORY(test)                                                                         \
+    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
+
+TEST_MAIN(cmocka_unit_test(steps_are_summed), cmocka_unit_test(dense_layers_of_sglang_are_left_out),
+          cmocka_unit_test(deepseek_v3_has_three_dense_layers_before_58_others),
+          IN_DIRECTORY(a_layer_with_tokens_in_one_file_is_not_dense),
+          IN_DIRECTORY(all_layers_are_kept_when_none_has_tokens),
+          IN_DIRECTORY(zero_layers_of_other_formats_are_kept),
+          IN_DIRECTORY(files_of_two_models_are_refused),
+          IN_DIRECTORY(experts_without_lines_in_csv_have_no_tokens),
+          IN_DIRECTORY(a_sum_that_overflows_names_the_file),
+          cmocka_unit_test(nothing_to_read_is_an_argument_error))

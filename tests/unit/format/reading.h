@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading for tests: whole files of counts, with hooks that count what is live. */
+#ifndef EPLB_TESTS_FORMAT_READING_H
+#define EPLB_TESTS_FORMAT_READING_H
+
+#include <eplb/format.h>
+
+#include "support.h"
+
+/* Options that name a format; "" leaves it to be recognised. */
+static inline eplb_read_options options_for(const char *format)
+{
+    eplb_read_options options;
+    eplb_read_options_init(&options);
+    if (format[0] != '\0') {
+        options.format = eplb_format_find(format);
+        assert_non_null(options.format);
+    }
+    return options;
+}
+
+/* Calls `visit` for each row of a file. Returns the status that ended it: EPLB_OK for the end of a
+ * whole file. Nothing may be live afterwards. */
+static inline eplb_status read_rows(const char *path, const eplb_read_options *options,
+                                    void (*visit)(void *context, const eplb_counts_row *row),
+                                    void *context, eplb_error *error)
+{
+    test_memory memory = {0};
+    eplb_hooks hooks = test_hooks(&memory);
+    eplb_counts_reader *reader = NULL;
+    eplb_counts_row row;
+    eplb_status status = eplb_counts_open(&reader, &hooks, path, options, error);
+    while (status == EPLB_OK && (status = eplb_counts_next(reader, &row, error)) == EPLB_OK) {
+        if (visit != NULL) {
+            visit(context, &row);
+        }
+    }
+    if (reader != NULL) {
+        eplb_counts_close(&reader);
+    }
+    assert_null(reader);
+    assert_int_equal(memory.live, 0);
+    return status == EPLB_END ? EPLB_OK : status;
+}
+
+#endif

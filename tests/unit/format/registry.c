@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include <eplb/format.h>
+
+#include "support.h"
+
+static void formats_come_in_a_fixed_order(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"sglang", "npy",    "csv", "jsonl",
+                                        "trtllm", "ascend", "vllm"};
+    size_t count = sizeof(names) / sizeof(names[0]);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(eplb_format_name(eplb_format_at(i)), names[i]);
+        assert_ptr_equal(eplb_format_find(names[i]), eplb_format_at(i));
+        assert_true(strlen(eplb_format_description(eplb_format_at(i))) > 0);
+    }
+    assert_null(eplb_format_at(count));
+}
+
+static void unknown_names_are_not_found(void **state)
+{
+    (void)state;
+    assert_null(eplb_format_find("SGLang"));
+    assert_null(eplb_format_find(""));
+    assert_null(eplb_format_find(NULL));
+}
+
+static void flags_say_what_a_format_can_do(void **state)
+{
+    (void)state;
+    const uint32_t placements = EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT;
+    assert_int_equal(eplb_format_flags(eplb_format_find("sglang")),
+                     EPLB_FORMAT_READS_COUNTS | placements | EPLB_FORMAT_ALL_MODEL_LAYERS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("npy")), EPLB_FORMAT_READS_COUNTS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("csv")), EPLB_FORMAT_READS_COUNTS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("jsonl")), EPLB_FORMAT_READS_COUNTS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("trtllm")), placements);
+    assert_int_equal(eplb_format_flags(eplb_format_find("ascend")), placements);
+    assert_int_equal(eplb_format_flags(eplb_format_find("vllm")), placements | EPLB_FORMAT_OPEN);
+}
+
+TEST_MAIN(cmocka_unit_test(formats_come_in_a_fixed_order),
+          cmocka_unit_test(unknown_names_are_not_found),
+          cmocka_unit_test(flags_say_what_a_format_can_do))

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* One-layer plans in one call. */
+#ifndef EPLB_TESTS_PLANNING_H
+#define EPLB_TESTS_PLANNING_H
+
+#include "support.h"
+
+#include <eplb/plan.h>
+
+static inline eplb_load *load_of(const double *rows, int32_t layers, int32_t experts)
+{
+    eplb_error error;
+    eplb_load *load;
+    assert_ok(eplb_load_create(&load, NULL, 1, layers, experts, &error), &error);
+    for (int32_t l = 0; l < layers; l++) {
+        assert_ok(eplb_load_set_row(load, 0, l, rows + (size_t)l * (size_t)experts, &error),
+                  &error);
+    }
+    return load;
+}
+
+static inline eplb_cluster *cluster_of(int32_t gpus, int32_t slots_per_gpu, int32_t gpus_per_node)
+{
+    eplb_error error;
+    eplb_cluster *cluster;
+    assert_ok(eplb_cluster_create(&cluster, NULL, gpus, slots_per_gpu, gpus_per_node, &error),
+              &error);
+    return cluster;
+}
+
+static inline eplb_plan *plan_of(const eplb_load *load, const eplb_cluster *cluster,
+                                 const eplb_placement *current, const eplb_plan_options *options)
+{
+    eplb_error error;
+    eplb_plan *plan;
+    assert_ok(eplb_plan_create(&plan, NULL, load, cluster, current, options, &error), &error);
+    return plan;
+}
+
+static inline eplb_plan_info info_of(const eplb_plan *plan)
+{
+    eplb_plan_info info = {.struct_size = sizeof(info)};
+    assert_ok(eplb_plan_get_info(plan, &info, NULL), NULL);
+    return info;
+}
+
+static inline eplb_plan_layer layer_of(const eplb_plan *plan, int32_t layer)
+{
+    eplb_plan_layer result = {.struct_size = sizeof(result)};
+    assert_ok(eplb_plan_get_layer(plan, layer, &result, NULL), NULL);
+    return result;
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* The planner's steps on random layers: each keeps what it promises to the next. */
+#include "property/instance.h"
+
+#include "base/memory.h"
+#include "planner/layer.h"
+
+#define SEEDS 400
+
+typedef struct fixture {
+    eplb_hooks hooks;
+    eplb_cluster *cluster;
+    eplb_shape shape;
+    eplb_layer layer;
+    double loads[MOST_EXPERTS];
+} fixture;
+
+/* False when the drawn cluster cannot hold the drawn experts. */
+static bool setup(fixture *f, uint64_t seed)
+{
+    eplb_random random;
+    eplb_random_seed(&random, seed);
+    eplb_hooks_init(&f->hooks);
+    f->cluster = draw_cluster(&random);
+    int32_t experts = draw(&random, 1, MOST_EXPERTS);
+    draw_loads(&random, f->loads, experts);
+    if (eplb_shape_init(&f->shape, &f->hooks, f->cluster, experts, NULL) != EPLB_OK) {
+        eplb_cluster_destroy(&f->cluster);
+        return false;
+    }
+    assert_ok(eplb_layer_init(&f->layer, &f->hooks, &f->shape, NULL), NULL);
+    f->layer.load = f->loads;
+    return true;
+}
+
+static void teardown(fixture *f)
+{
+    eplb_layer_free(&f->layer, &f->hooks);
+    eplb_shape_free(&f->shape, &f->hooks);
+    eplb_cluster_destroy(&f->cluster);
+}
+
+/* Every derived array agrees with slot_expert, and no GPU holds an expert twice. */
+static void assert_consistent(const fixture *f)
+{
+    const eplb_layer *layer = &f->layer;
+    int32_t total = 0;
+    for (int32_t e = 0; e < f->shape.experts; e++) {
+        assert_true(layer->count[e] >= 1 && layer->count[e] <= f->shape.gpus);
+        total += layer->count[e];
+        int32_t replicas = 0;
+        for (int32_t r = layer->first[e]; r >= 0; r = layer->next[r]) {
+            assert_int_equal(layer->slot_expert[layer->replica_slot[r]], e);
+            assert_int_equal(layer->slot_replica[layer->replica_slot[r]], r);
+            replicas++;
+        }
+        assert_int_equal(replicas, layer->count[e]);
+        assert_true(layer->share[e] == f->loads[e] / (double)layer->count[e]);
+        int32_t holders = 0;
+        for (int32_t g = 0; g < f->shape.gpus; g++) {
+            holders += eplb_layer_holds(layer, g, e);
+        }
+        assert_int_equal(holders, layer->count[e]);
+    }
+    assert_int_equal(total, f->shape.slots);
+}
+
+/* The plain way to say Adams' method, for equal GPUs. */
+static void naive_counts(const fixture *f, int32_t *count)
+{
+    for (int32_t e = 0; e < f->shape.experts; e++) {
+        count[e] = 1;
+    }
+    for (int32_t spare = f->shape.slots - f->shape.experts; spare > 0; spare--) {
+        int32_t best = -1;
+        for (int32_t e = 0; e < f->shape.experts; e++) {
+            if (count[e] == f->shape.gpus) {
+                continue;
+            }
+            double share = f->loads[e] / count[e];
+            double most = best < 0 ? -1.0 : f->loads[best] / count[best];
+            if (share > most || (share == most && count[e] < count[best])) {
+                best = e;
+            }
+        }
+        count[best]++;
+    }
+}
+
+static void counts_are_those_of_adams_method(void **state)
+{
+    (void)state;
+    int compared = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        fixture f;
+        if (!setup(&f, seed)) {
+            continue;
+        }
+        if (f.shape.uniform) {
+            int32_t expected[MOST_EXPERTS];
+            naive_counts(&f, expected);
+            eplb_layer_counts(&f.layer);
+            assert_memory_equal(f.layer.count, expected,
+                                (size_t)f.shape.experts * sizeof(*expected));
+            compared++;
+        }
+        teardown(&f);
+    }
+    assert_true(compared > SEEDS / 8);
+}
+
+static void packing_is_consistent_on_every_shape_that_fits(void **state)
+{
+    (void)state;
+    int uneven = 0;
+    FOR_EACH_SEED(seed, 5 * SEEDS)
+    {
+        fixture f;
+        if (!setup(&f, seed)) {
+            continue;
+        }
+        eplb_layer_counts(&f.layer);
+        eplb_layer_pack(&f.layer);
+        assert_consistent(&f);
+        uneven += !f.shape.uniform;
+        teardown(&f);
+    }
+    assert_true(uneven > SEEDS / 4);
+}
+
+static void swaps_never_raise_the_largest_load(void **state)
+{
+    (void)state;
+    int improved = 0;
+    FOR_EACH_SEED(seed, 5 * SEEDS)
+    {
+        fixture f;
+        if (!setup(&f, seed)) {
+            continue;
+        }
+        eplb_layer_counts(&f.layer);
+        double bound = eplb_layer_bound(&f.layer);
+        eplb_layer_pack(&f.layer);
+        double before = eplb_layer_worst(&f.layer);
+        eplb_layer_swap_descent(&f.layer, bound);
+        double claimed = eplb_layer_worst(&f.layer);
+        eplb_layer_index(&f.layer);
+        assert_consistent(&f);
+        double after = eplb_layer_worst(&f.layer);
+        assert_close(claimed, after, 1e-9 * after);
+        assert_true(after <= before * (1.0 + 1e-12));
+        improved += after < before * (1.0 - 1e-9);
+        teardown(&f);
+    }
+    assert_true(improved > SEEDS / 4);
+}
+
+static void search_never_ends_worse_and_says_what_it_reached(void **state)
+{
+    (void)state;
+    static const eplb_budget budget = {.rounds = 4, .moves_per_round = 500, .hottest = 16.0};
+    int improved = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        fixture f;
+        if (!setup(&f, seed)) {
+            continue;
+        }
+        eplb_layer_counts(&f.layer);
+        double bound = eplb_layer_bound(&f.layer);
+        eplb_layer_pack(&f.layer);
+        double before = eplb_layer_worst(&f.layer);
+        double reached = eplb_layer_search(&f.layer, bound, bound, &budget);
+        assert_consistent(&f);
+        assert_true(reached == eplb_layer_worst(&f.layer));
+        assert_true(reached <= before);
+        assert_true(reached >= bound * (1.0 - 1e-12));
+        improved += reached < before * (1.0 - 1e-9);
+        teardown(&f);
+    }
+    assert_true(improved > SEEDS / 8);
+}
+
+TEST_MAIN(seeded_test(counts_are_those_of_adams_method),
+          seeded_test(packing_is_consistent_on_every_shape_that_fits),
+          seeded_test(swaps_never_raise_the_largest_load),
+          seeded_test(search_never_ends_worse_and_says_what_it_reached))
