@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command refuses: wrong options and broken files. Each leaves one line on standard error,
+ * nothing on standard output and no file behind. */
+#include "run.h"
+
+#define SHAPE " --gpus 4 --slots 8 --out new"
+#define GOOD "plan --load good.jsonl" SHAPE
+
+typedef struct refusal {
+    const char *line;
+    int exit_code;
+    const char *message; /* a part of it */
+} refusal;
+
+static const refusal wrong_commands[] = {
+    {"", 2, "a command is missing"},
+    {"plam", 2, "unknown command 'plam'; did you mean 'plan'?"},
+    {"--verbose", 2, "unknown option '--verbose'"},
+    {"help nothing", 2, "unknown command 'nothing'"},
+    {"plan", 2, "--load FILE is missing"},
+    {"plan --load good.jsonl --slots 8", 2, "--gpus N is missing"},
+    {"plan --load good.jsonl --gpus 4", 2, "--slots P or --redundant R is missing"},
+    {GOOD " --redundant 0", 2, "--slots and --redundant exclude each other"},
+    {GOOD " stray", 2, "unexpected argument 'stray'"},
+    {GOOD " -- --json", 2, "unexpected argument '--json'"},
+    {GOOD " -j", 2, "unknown option '-j'"},
+    {GOOD " --gpu 4", 2, "unknown option '--gpu'; did you mean '--gpus'?"},
+    {GOOD " --gpus 4", 2, "--gpus is given twice"},
+    {GOOD " --effort", 2, "--effort needs a value"},
+    {GOOD " --current --json", 2, "--current needs a value FILE"},
+    {"plan --load good.jsonl --gpus 4 --slots 8 --to sglang", 2, "--to 'sglang' needs --out"},
+    {"plan --load good.jsonl --gpus 4 --slots 8 --json --out -", 2, "--json and --out -"},
+    {"validate", 2, "FILE is missing"},
+    {"validate map.json map.json --gpus 4", 2, "unexpected argument 'map.json'"},
+    {"synth --topk 9 --experts 8 --out new", 2, "--topk 9"},
+    {"synth --groups 3 --experts 8 --topk 1 --out new", 2, "--groups 3"},
+    {"synth --domains 3 --steps 2 --out new", 2, "--domains 3"},
+};
+
+/* At least one for each option of each command. */
+static const refusal wrong_values[] = {
+    {"plan --load= --gpus 4 --slots 8 --out new", 2, "--load ''"},
+    {"plan --load missing.jsonl" SHAPE, 1, "missing.jsonl: "},
+    {"plan --load ." SHAPE, 1, ".: "},
+    {GOOD " --from josnl", 2, "--from 'josnl': not one of"},
+    {GOOD " --from ascend", 2, "--from 'ascend': not one of"},
+    {GOOD " --from csv", 1, "good.jsonl:1: "},
+    {GOOD " --experts 0", 2, "--experts '0'"},
+    {GOOD " --experts 65537", 2, "--experts '65537'"},
+    {GOOD " --experts 7", 1, "good.jsonl"},
+    {GOOD " --dense-layers 2-1", 2, "--dense-layers '2-1'"},
+    {GOOD " --dense-layers 1,1", 2, "--dense-layers '1,1'"},
+    {GOOD " --dense-layers 0,,2", 2, "--dense-layers '0,,2'"},
+    {GOOD " --dense-layers 1-", 2, "--dense-layers '1-'"},
+    {GOOD " --dense-layers=-1", 2, "--dense-layers '-1'"},
+    {GOOD " --dense-layers 0-99999999999", 2, "--dense-layers '0-99999999999'"},
+    {GOOD " --dense-layers 0,5", 1, "--dense-layers: layer 5"},
+    {"plan --load good.jsonl --gpus 0 --slots 8 --out new", 2, "--gpus '0'"},
+    {"plan --load good.jsonl --gpus -4 --slots 8 --out new", 2, "--gpus '-4'"},
+    {"plan --load good.jsonl --gpus 4x --slots 8 --out new", 2, "--gpus '4x'"},
+    {"plan --load good.jsonl --gpus 4.0 --slots 8 --out new", 2, "--gpus '4.0'"},
+    {"plan --load good.jsonl --gpus= --slots 8 --out new", 2, "--gpus ''"},
+    {"plan --load good.jsonl --gpus 99999999999999999999 --slots 8 --out new", 2,
+     "--gpus '99999999999999999999'"},
+    {GOOD " --gpus-per-node 0", 2, "--gpus-per-node '0'"},
+    {"plan --load good.jsonl --gpus 4 --slots 0x8 --out new", 2, "--slots '0x8'"},
+    {"plan --load good.jsonl --gpus 4 --slots 4 --out new", 1, "8 (0 redundant)"},
+    {"plan --load good.jsonl --gpus 4 --slots 64 --out new", 1, "32 can be filled"},
+    {"plan --load good.jsonl --gpus 4 --slots 10 --out new", 1, "8 and 12"},
+    {"plan --load good.jsonl --gpus 4 --redundant -1 --out new", 2, "--redundant '-1'"},
+    {"plan --load good.jsonl --gpus 4 --redundant 1 --out new", 1, "1 redundant experts: 9 slots"},
+    {GOOD " --current=", 2, "--current ''"},
+    {GOOD " --current missing.json", 1, "missing.json: "},
+    {GOOD " --current good.jsonl", 1, "good.jsonl: "},
+    {GOOD " --algorithm serach", 2, "--algorithm 'serach': not one of search|eplb; did you mean"},
+    {GOOD " --algorithm eplb --groups 0", 2, "--groups '0'"},
+    {GOOD " --groups 2", 2, "--groups needs --algorithm eplb"},
+    {GOOD " --groups 2 --algorithm eplb", 2, "--groups needs --gpus-per-node"},
+    {GOOD " --groups 3 --algorithm eplb --gpus-per-node 2", 1, "3 groups"},
+    {GOOD " --repair=yes", 2, "--repair takes no value, got 'yes'"},
+    {GOOD " --effort 10", 2, "--effort '10': not a whole number in 1..9"},
+    {GOOD " --threads 0", 2, "--threads '0'"},
+    {"plan --load good.jsonl --gpus 4 --slots 8 --out=", 2, "--out ''"},
+    {"plan --load good.jsonl --gpus 4 --slots 8 --out .", 1, ".: "},
+    {"plan --load good.jsonl --gpus 4 --slots 8 --out no/such/directory", 1, "no/such/directory: "},
+    {GOOD " --to slgang", 2, "--to 'slgang': not one of"},
+    {GOOD " --to csv", 2, "--to 'csv': not one of"},
+    {GOOD " --json=1", 2, "--json takes no value, got '1'"},
+    {GOOD " --detailed-exitcode=1", 2, "--detailed-exitcode takes no value"},
+    {"validate map.json --gpus 0", 2, "--gpus '0'"},
+    {"validate map.json --gpus 3", 1, "map.json: "},
+    {"validate map.json", 2, "give their number with --gpus N"},
+    {"validate map.json --gpus 4 --gpus-per-node x", 2, "--gpus-per-node 'x'"},
+    {"validate map.json --gpus 4 --experts 0", 2, "--experts '0'"},
+    {"validate map.json --gpus 4 --experts 7", 1, "map.json: "},
+    {"validate map.json --gpus 4 --from nothing", 2, "--from 'nothing': not one of"},
+    {"validate map.json --gpus 4 --from csv", 2, "--from 'csv': not one of"},
+    {"validate map.json --gpus 4 --json=1", 2, "--json takes no value"},
+    {"synth --layers 0 --out new", 2, "--layers '0'"},
+    {"synth --experts 1e3 --out new", 2, "--experts '1e3'"},
+    {"synth --steps 0 --out new", 2, "--steps '0'"},
+    {"synth --tokens 0 --out new", 2, "--tokens '0'"},
+    {"synth --topk 0 --out new", 2, "--topk '0'"},
+    {"synth --seed -1 --out new", 2, "--seed '-1'"},
+    {"synth --seed 18446744073709551616 --out new", 2, "--seed '18446744073709551616'"},
+    {"synth --groups x --out new", 2, "--groups 'x'"},
+    {"synth --domains 65 --out new", 2, "--domains '65'"},
+    {"synth --first-layer -1 --out new", 2, "--first-layer '-1'"},
+    {"synth --format cvs --out new", 2, "--format 'cvs': not one of csv|jsonl|sglang; did you"},
+    {"synth --steps 1 --layers 1 --out no/such/directory", 1, "no/such/directory: "},
+};
+
+typedef struct broken_file {
+    const char *content;
+    const char *message;
+} broken_file;
+
+static const broken_file broken_counts[] = {
+    {"", "bad"},
+    {"\n", "bad"},
+    {"hello\n", "bad"},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,2", "bad:1: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,2]}\n{\"step\":1,\"lay", "bad:2: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,-2]}\n", "bad:1: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,NaN]}\n", "bad:1: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,1e999]}\n", "bad:1: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,\"2\"]}\n", "bad:1: "},
+    {"{\"step\":0,\"layer\":-1,\"counts\":[1,2]}\n", "bad:1: "},
+    {"{\"step\":-1,\"layer\":0,\"counts\":[1,2]}\n", "bad:1: "},
+    {"{\"step\":0,\"layer\":99999999,\"counts\":[1,2]}\n", "bad:1: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[]}\n", "bad:1: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,2]}\n{\"step\":1,\"layer\":0,\"counts\":[1,2,3]}\n",
+     "bad:2: "},
+    {"{\"step\":0,\"layer\":0,\"counts\":[1,2]} x\n", "bad:1: "},
+    {"step,layer,expert,tokens\n", "bad"},
+    {"step,layer,expert,tokens\n0,0,0\n", "bad:2: "},
+    {"step,layer,expert,tokens\n0,0,0,1,2\n", "bad:2: "},
+    {"step,layer,expert,tokens\n0,0,0,-1\n", "bad:2: "},
+    {"step,layer,expert,tokens\n0,0,0,many\n", "bad:2: "},
+    {"step,layer,expert,tokens\n0,0,-1,5\n", "bad:2: "},
+    {"layer,expert\n0,0\n", "bad"},
+    {"{\"logical_count\":[[1,2],[3]]}", "bad"},
+    {"{\"logical_count\":[[1,2],[3,4]", "bad"},
+    {"{\"logical_count\":[[1,2],[3,4]]} trailing", "bad"},
+    {"{\"logical_count\":[]}", "bad"},
+    {"{\"logical_count\":\"none\"}", "bad"},
+};
+
+static const broken_file broken_placements[] = {
+    {"", "bad"},
+    {"[", "bad"},
+    {"{}", "bad"},
+    {"{\"physical_to_logical_map\":[]}", "bad"},
+    {"{\"physical_to_logical_map\":[[]]}", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,3],[0,1,2]]}", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,-2]]}", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,1.5]]}", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,99999999999]]}", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,\"3\"]]}", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,3]]", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,3]]}]", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,3]],\"more\":1}", "bad"},
+    {"{\"physical_to_logical_map\":[[0,1,2,3,4]]}", "bad"},
+};
+
+static bool is_refused(const char *directory, const refusal *expected)
+{
+    int files = count_files(directory);
+    run_result result = run_line(directory, expected->line);
+    size_t length = strlen(result.err);
+    bool one_line = length > 0 && strcspn(result.err, "\n") == length - 1;
+    bool refused = result.exit_code == expected->exit_code && result.out_size == 0 && one_line &&
+                   strncmp(result.err, "eplb: ", 6) == 0 &&
+                   strstr(result.err, expected->message) != NULL && count_files(directory) == files;
+    if (!refused) {
+        print_error("eplb %s: exit code %d, expected %d and \"%s\"; out \"%s\", err \"%s\"\n",
+                    expected->line, result.exit_code, expected->exit_code, expected->message,
+                    result.out, result.err);
+    }
+    run_release(&result);
+    return refused;
+}
+
+static bool is_file_refused(const char *directory, const broken_file *file, const char *line)
+{
+    test_write_text(test_join(directory, "bad").text, file->content);
+    refusal expected = {line, 1, file->message};
+    bool refused = is_refused(directory, &expected);
+    if (!refused) {
+        print_error("with the file %s\n", file->content);
+    }
+    return refused;
+}
+
+static int setup(void **state)
+{
+    if (test_directory_setup(state) != 0) {
+        return -1;
+    }
+    run_ok(*state, "synth --layers 2 --experts 8 --steps 2 --tokens 50 --topk 2 --out good.jsonl");
+    run_ok(*state, "plan --load good.jsonl --gpus 4 --slots 8 --out map.json");
+    return 0;
+}
+
+static void wrong_commands_are_refused(void **state)
+{
+    int accepted = 0;
+    for (size_t i = 0; i < sizeof(wrong_commands) / sizeof(wrong_commands[0]); i++) {
+        accepted += is_refused(*state, &wrong_commands[i]) ? 0 : 1;
+    }
+    assert_int_equal(accepted, 0);
+}
+
+static void wrong_values_are_refused(void **state)
+{
+    int accepted = 0;
+    for (size_t i = 0; i < sizeof(wrong_values) / sizeof(wrong_values[0]); i++) {
+        accepted += is_refused(*state, &wrong_values[i]) ? 0 : 1;
+    }
+    assert_int_equal(accepted, 0);
+}
+
+/* Whether the table above has a row for an option of a command. */
+static bool is_tried(const char *command, const char *option)
+{
+    size_t length = strlen(option);
+    for (size_t i = 0; i < sizeof(wrong_values) / sizeof(wrong_values[0]); i++) {
+        const char *line = wrong_values[i].line;
+        const char *found = strstr(line, option);
+        if (strncmp(line, command, strlen(command)) == 0 && found != NULL &&
+            (found[length] == ' ' || found[length] == '=')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void every_option_is_tried_with_a_wrong_value(void **state)
+{
+    static const char *const commands[] = {"plan", "validate", "synth"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *arguments[] = {commands[i], "--help", NULL};
+        run_result help = run_arguments(*state, arguments);
+        int options = 0;
+        for (const char *at = strstr(help.out, "\n  --"); at != NULL; at = strstr(at, "\n  --")) {
+            char option[64];
+            assert_int_equal(sscanf(at, " %63s", option), 1);
+            if (strcmp(option, "--help") != 0 && !is_tried(commands[i], option)) {
+                print_error("%s %s is not tried\n", commands[i], option);
+                fail();
+            }
+            options++;
+            at++;
+        }
+        assert_true(options > 4);
+        run_release(&help);
+    }
+}
+
+static void broken_counts_are_refused(void **state)
+{
+    int accepted = 0;
+    for (size_t i = 0; i < sizeof(broken_counts) / sizeof(broken_counts[0]); i++) {
+        accepted += is_file_refused(*state, &broken_counts[i], "plan --load bad" SHAPE) ? 0 : 1;
+    }
+    assert_int_equal(accepted, 0);
+}
+
+static void broken_placements_are_refused(void **state)
+{
+    int accepted = 0;
+    for (size_t i = 0; i < sizeof(broken_placements) / sizeof(broken_placements[0]); i++) {
+        accepted += is_file_refused(*state, &broken_placements[i], "validate bad --gpus 4") ? 0 : 1;
+    }
+    assert_int_equal(accepted, 0);
+}
+
+static void placement_in_force_that_breaks_the_rules_is_refused(void **state)
+{
+    static const broken_file duplicate = {
+        "{\"physical_to_logical_map\":[[0,0,1,2,3,4,5,6,7,1,2,3],[0,1,2,3,4,5,6,7,0,1,2,3]]}",
+        "bad: layer 0: expert 0 twice on GPU 0"};
+    static const broken_file missing = {
+        "{\"physical_to_logical_map\":[[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,0]]}",
+        "bad: layer 1: expert 7 has no replica"};
+    static const broken_file layers = {
+        "{\"physical_to_logical_map\":[[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,7]]}",
+        "bad: 3 layers, dense ones too, but the loads have layers 0 to 1"};
+    assert_true(is_file_refused(*state, &duplicate, GOOD " --current bad"));
+    assert_true(is_file_refused(*state, &missing, GOOD " --current bad"));
+    assert_true(is_file_refused(*state, &layers, GOOD " --current bad"));
+}
+
+static void quoted_text_stays_on_one_line(void **state)
+{
+    static const char *const texts[] = {"a\nb", "\033[31mred", "\r\r"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *lines[][6] = {{texts[i], NULL},
+                                  {"plan", texts[i], NULL},
+                                  {"plan", "--gpus", texts[i], NULL},
+                                  {"validate", texts[i], "--gpus", "4", NULL}};
+        for (size_t k = 0; k < 4; k++) {
+            run_result result = run_arguments(*state, lines[k]);
+            assert_in_range(result.exit_code, 1, 2);
+            assert_int_equal(strcspn(result.err, "\n\r\033") + 1, strlen(result.err));
+            run_release(&result);
+        }
+    }
+}
+
+#define IN_PREPARED_DIRECTORY(test)                                                                \
+    cmocka_unit_test_setup_teardown(test, setup, test_directory_teardown)
+
+TEST_MAIN(IN_PREPARED_DIRECTORY(wrong_commands_are_refused),
+          IN_PREPARED_DIRECTORY(wrong_values_are_refused),
+          IN_PREPARED_DIRECTORY(every_option_is_tried_with_a_wrong_value),
+          IN_PREPARED_DIRECTORY(broken_counts_are_refused),
+          IN_PREPARED_DIRECTORY(broken_placements_are_refused),
+          IN_PREPARED_DIRECTORY(placement_in_force_that_breaks_the_rules_is_refused),
+          IN_PREPARED_DIRECTORY(quoted_text_stays_on_one_line))

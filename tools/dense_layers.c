@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "dense_layers.h"
+
+#include <stdlib.h>
+
+static bool is_listed(const id_list *dense, int32_t id)
+{
+    for (int32_t i = 0; i < dense->count && dense->items[i] <= id; i++) {
+        if (dense->items[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_tokens(const eplb_load *load, int32_t layer)
+{
+    for (int32_t s = 0; s < eplb_load_scenarios(load); s++) {
+        const double *row = eplb_load_row(load, s, layer);
+        for (int32_t e = 0; e < eplb_load_experts(load); e++) {
+            if (row[e] > 0.0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The largest listed id; -1 for an empty list. */
+static int32_t last_listed(const id_list *dense)
+{
+    return dense->count > 0 ? dense->items[dense->count - 1] : -1;
+}
+
+/* The `count` smallest layer ids that are not listed. */
+static void fill_ids(int32_t *ids, int32_t count, const id_list *dense)
+{
+    int32_t id = 0;
+    for (int32_t l = 0; l < count; id++) {
+        if (!is_listed(dense, id)) {
+            ids[l++] = id;
+        }
+    }
+}
+
+static int32_t larger(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Copies the layers of `from` to those of `to` that have the same ids; others stay zero. */
+static eplb_status copy_rows(eplb_load *to, const eplb_load *from, eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    for (int32_t s = 0; s < eplb_load_scenarios(from) && status == EPLB_OK; s++) {
+        status = eplb_load_set_scenario(to, s, eplb_load_scenario_name(from, s),
+                                        eplb_load_scenario_weight(from, s), error);
+        int32_t target = 0;
+        for (int32_t l = 0; l < eplb_load_layers(from) && status == EPLB_OK; l++) {
+            while (eplb_load_layer_ids(to)[target] != eplb_load_layer_ids(from)[l]) {
+                target++;
+            }
+            status = eplb_load_set_row(to, s, target, eplb_load_row(from, s, l), error);
+        }
+    }
+    return status;
+}
+
+/* Makes a load of all model layers but the listed ones: those of `load`, and zeros for those that
+ * were left out when it was read. */
+static eplb_status widen(eplb_load **out, const eplb_load *load, const id_list *dense,
+                         const eplb_hooks *hooks, eplb_error *error)
+{
+    int32_t model_layers = eplb_load_model_layers(load);
+    int32_t layers = model_layers - dense->count;
+    int32_t *ids = calloc((size_t)layers, sizeof(*ids));
+    eplb_status status = ids != NULL ? eplb_load_create(out, hooks, eplb_load_scenarios(load),
+                                                        layers, eplb_load_experts(load), error)
+                                     : eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
+    if (status == EPLB_OK) {
+        fill_ids(ids, layers, dense);
+        status = eplb_load_set_layer_ids(*out, ids, model_layers, error);
+    }
+    if (status == EPLB_OK) {
+        status = copy_rows(*out, load, error);
+    }
+    free(ids);
+    return status;
+}
+
+static void replace(eplb_load **load, eplb_load *by)
+{
+    eplb_load_destroy(load);
+    *load = by;
+}
+
+static eplb_status apply_to_all_model_layers(eplb_load **load, const id_list *dense,
+                                             const eplb_hooks *hooks, eplb_error *error)
+{
+    int32_t model_layers = eplb_load_model_layers(*load);
+    int32_t last = last_listed(dense);
+    if (last >= model_layers) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "--dense-layers: layer %d is not one of the model's %d layers", last,
+                              model_layers);
+    }
+    eplb_load *without;
+    eplb_status status =
+        eplb_load_without_layers(&without, *load, dense->items, dense->count, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    eplb_load *widened = NULL;
+    status = widen(&widened, without, dense, hooks, error);
+    eplb_load_destroy(&without);
+    if (status != EPLB_OK) {
+        eplb_load_destroy(&widened);
+        return status;
+    }
+    replace(load, widened);
+    return EPLB_OK;
+}
+
+/* The ids stay; the model has at least the layers that the load or the list name. */
+static eplb_status keep_ids(eplb_load *load, const id_list *dense, eplb_error *error)
+{
+    const int32_t *ids = eplb_load_layer_ids(load);
+    int32_t last = larger(ids[eplb_load_layers(load) - 1], last_listed(dense));
+    return eplb_load_set_layer_ids(load, ids, last + 1, error);
+}
+
+static eplb_status skip_listed_ids(eplb_load *load, const id_list *dense, eplb_error *error)
+{
+    int32_t layers = eplb_load_layers(load);
+    int32_t model_layers = layers + dense->count;
+    int32_t last = last_listed(dense);
+    if (last >= model_layers) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "--dense-layers: layer %d is not one of %d layers (%d MoE, %d dense)",
+                              last, model_layers, layers, dense->count);
+    }
+    int32_t *ids = calloc((size_t)layers, sizeof(*ids));
+    if (ids == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
+    }
+    fill_ids(ids, layers, dense);
+    eplb_status status = eplb_load_set_layer_ids(load, ids, model_layers, error);
+    free(ids);
+    return status;
+}
+
+/* Removes the listed layers that are there; with none of them the ids are of the model already. */
+static eplb_status drop_listed(eplb_load **load, const id_list *dense, eplb_error *error)
+{
+    eplb_load *without;
+    eplb_status status =
+        eplb_load_without_layers(&without, *load, dense->items, dense->count, error);
+    if (status == EPLB_OK) {
+        replace(load, without);
+        status = keep_ids(*load, dense, error);
+    }
+    return status;
+}
+
+eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const eplb_hooks *hooks,
+                               eplb_error *error)
+{
+    if (eplb_load_model_layers(*load) > 0) {
+        return apply_to_all_model_layers(load, dense, hooks, error);
+    }
+    const int32_t *ids = eplb_load_layer_ids(*load);
+    int32_t layers = eplb_load_layers(*load);
+    int32_t present = 0;
+    int32_t loaded = 0;
+    int32_t first_loaded = 0;
+    for (int32_t l = layers - 1; l >= 0; l--) {
+        if (is_listed(dense, ids[l])) {
+            present++;
+            if (has_tokens(*load, l)) {
+                loaded++;
+                first_loaded = ids[l];
+            }
+        }
+    }
+    if (loaded == 0) {
+        return drop_listed(load, dense, error);
+    }
+    bool are_indices = ids[layers - 1] == layers - 1;
+    if (are_indices && loaded == present) {
+        return skip_listed_ids(*load, dense, error);
+    }
+    return eplb_error_set(error, EPLB_ERROR_DATA,
+                          "--dense-layers: layer %d has tokens, so it is not dense, and %s",
+                          first_loaded,
+                          are_indices ? "others listed have none, so layers are not MoE indices"
+                                      : "layers are not numbered 0, 1, 2, ... as MoE indices are");
+}

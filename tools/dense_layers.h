@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EPLB_TOOLS_DENSE_LAYERS_H
+#define EPLB_TOOLS_DENSE_LAYERS_H
+
+#include <eplb/load.h>
+
+#include "options.h"
+
+/*
+ * Applies --dense-layers: the list says which model layers are dense, so that the load's layers get
+ * the right model layer ids. What it means depends on what the files say:
+ * - they list all model layers: the list replaces the choice that was made when they were read, and
+ *   a layer without tokens that is not listed is an MoE layer that nothing was routed to;
+ * - their ids contain no listed layer: they are model layer ids already;
+ * - the listed layers are there and have no tokens: they are left out;
+ * - they are numbered from 0 without gaps and the listed layers have tokens: the numbers are MoE
+ *   indices and get the ids that skip the listed layers.
+ * Anything else is EPLB_ERROR_DATA. *load is replaced where needed.
+ */
+eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const eplb_hooks *hooks,
+                               eplb_error *error);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Help texts, at most 100 columns wide. */
+#include <string.h>
+
+#include <eplb/format.h>
+
+#include "options.h"
+
+#define WIDTH 100
+#define LEFT 26 /* column of the second column */
+
+/* Length of the word at `text`; "[--name VALUE]" is one. */
+static int word_length(const char *text)
+{
+    size_t length = text[0] == '[' ? strcspn(text, "]") : 0;
+    return (int)(length + strcspn(text + length, " "));
+}
+
+/* Writes the words of `text`, the first one at `column`, further lines indented by `indent`. */
+static void write_wrapped(FILE *out, const char *text, int column, int indent)
+{
+    int length = word_length(text);
+    fprintf(out, "%.*s", length, text);
+    column += length;
+    for (const char *word = text + length; *word == ' '; word += length) {
+        word++;
+        length = word_length(word);
+        if (column + 1 + length > WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", length, word);
+        column += length;
+    }
+    fputc('\n', out);
+}
+
+/* Writes the first column and returns the column reached; a long text gets a line of its own. */
+static int write_left(FILE *out, const char *first, const char *second)
+{
+    int column = fprintf(out, "  %s%s%s", first, second[0] != '\0' ? " " : "", second);
+    if (column > LEFT - 2) {
+        fputc('\n', out);
+        column = 0;
+    }
+    fprintf(out, "%*s", LEFT - column, "");
+    return LEFT;
+}
+
+static void write_option(FILE *out, const option *opt)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "--%s", opt->name);
+    int column = write_left(out, name, opt->argument != NULL ? opt->argument : "");
+    write_wrapped(out, opt->help, column, LEFT);
+}
+
+static void write_formats(FILE *out)
+{
+    fputs("\nFormats (C: counts are read, P: placements are read, W: placements are written):\n",
+          out);
+    for (size_t i = 0; eplb_format_at(i) != NULL; i++) {
+        const eplb_format *format = eplb_format_at(i);
+        uint32_t flags = eplb_format_flags(format);
+        char can[4] = {(flags & EPLB_FORMAT_READS_COUNTS) != 0 ? 'C' : '-',
+                       (flags & EPLB_FORMAT_READS_PLACEMENT) != 0 ? 'P' : '-',
+                       (flags & EPLB_FORMAT_WRITES_PLACEMENT) != 0 ? 'W' : '-', '\0'};
+        int column = fprintf(out, "  %-*s%s  ", LEFT - 2 - 5, eplb_format_name(format), can);
+        char text[256];
+        snprintf(text, sizeof(text), "%s%s", eplb_format_description(format),
+                 (flags & EPLB_FORMAT_OPEN) != 0 ? " (open: not merged into its engine)" : "");
+        write_wrapped(out, text, column, LEFT);
+    }
+}
+
+void options_help(const command *self, FILE *out)
+{
+    int column = fprintf(out, "Usage: eplb %s ", self->name);
+    write_wrapped(out, self->usage, column, column);
+    fputc('\n', out);
+    write_wrapped(out, self->notes, 0, 0);
+    fputs("\nOptions:\n", out);
+    for (size_t i = 0; i < self->option_count; i++) {
+        write_option(out, &self->options[i]);
+    }
+    write_left(out, "--help", "");
+    fputs("show this text\n", out);
+    if (self->lists_formats) {
+        write_formats(out);
+    }
+    fprintf(out, "\nExample:\n  %s\n", self->example);
+}

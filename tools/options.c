@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "nearest.h"
+#include "output.h"
+
+typedef struct parser {
+    const command *command;
+    int argc;
+    char **argv;
+    int next; /* argument to look at */
+    char *values;
+    bool *seen; /* [option_count] */
+    bool has_operand;
+    bool help;
+} parser;
+
+/* Reads a decimal number that is the whole of `text` up to `end`. */
+static bool parse_number(const char *text, const char *end, int64_t *number)
+{
+    const char *digits = *text == '-' ? text + 1 : text;
+    if (digits == end || *digits < '0' || *digits > '9') {
+        return false;
+    }
+    char *stop;
+    errno = 0;
+    *number = strtoll(text, &stop, 10);
+    return stop == end && errno == 0;
+}
+
+static int parse_int(const parser *self, const option *opt, const char *text, int32_t *target)
+{
+    int64_t number;
+    if (!parse_number(text, text + strlen(text), &number) || number < opt->minimum ||
+        number > opt->maximum) {
+        return usage_error(self->command->name, "--%s '%s': not a whole number in %d..%d",
+                           opt->name, text, opt->minimum, opt->maximum);
+    }
+    *target = (int32_t)number;
+    return EXIT_DONE;
+}
+
+static int parse_seed(const parser *self, const option *opt, const char *text, uint64_t *target)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
+        return usage_error(self->command->name, "--%s '%s': not a whole number in 0..%llu",
+                           opt->name, text, (unsigned long long)UINT64_MAX);
+    }
+    *target = number;
+    return EXIT_DONE;
+}
+
+static int parse_choice(const parser *self, const option *opt, const char *text, int32_t *target)
+{
+    nearest search;
+    nearest_begin(&search, text);
+    for (int32_t i = 0; opt->choices[i] != NULL; i++) {
+        if (strcmp(opt->choices[i], text) == 0) {
+            *target = i;
+            return EXIT_DONE;
+        }
+        nearest_offer(&search, opt->choices[i]);
+    }
+    char hint[64];
+    return usage_error(self->command->name, "--%s '%s': not one of %s%s", opt->name, text,
+                       opt->argument, nearest_hint(&search, "", hint, sizeof(hint)));
+}
+
+static int parse_text(const parser *self, const option *opt, const char *text, const char **target)
+{
+    if (*text == '\0') {
+        return usage_error(self->command->name, "--%s '': empty", opt->name);
+    }
+    *target = text;
+    return EXIT_DONE;
+}
+
+static int append_text(const parser *self, const option *opt, const char *text, text_list *list)
+{
+    if (list->items == NULL) {
+        list->items = calloc((size_t)self->argc, sizeof(*list->items));
+        if (list->items == NULL) {
+            return out_of_memory();
+        }
+    }
+    int status = parse_text(self, opt, text, &list->items[list->count]);
+    list->count += status == EXIT_DONE ? 1 : 0;
+    return status;
+}
+
+/* Reads "N" or "N-M" up to a comma or the end. */
+static bool parse_range(const char *text, int64_t *first, int64_t *last, const char **end)
+{
+    *end = text + strcspn(text, ",");
+    const char *dash = memchr(text, '-', (size_t)(*end - text));
+    if (dash == NULL) {
+        bool is_number = parse_number(text, *end, first);
+        *last = *first;
+        return is_number;
+    }
+    return dash > text && parse_number(text, dash, first) && parse_number(dash + 1, *end, last);
+}
+
+static int parse_ids(const parser *self, const option *opt, const char *text, id_list *list)
+{
+    list->items = calloc((size_t)opt->maximum + 1, sizeof(*list->items));
+    if (list->items == NULL) {
+        return out_of_memory();
+    }
+    int64_t previous = (int64_t)opt->minimum - 1;
+    const char *next = strcmp(text, "none") != 0 ? text : NULL;
+    while (next != NULL) {
+        int64_t first = 0;
+        int64_t last = 0;
+        const char *end;
+        if (!parse_range(next, &first, &last, &end) || first <= previous || last < first ||
+            last > opt->maximum) {
+            return usage_error(self->command->name,
+                               "--%s '%s': '%.*s' is not a number or a range A-B of %d..%d, larger "
+                               "than those before it",
+                               opt->name, text, (int)(end - next), next, opt->minimum,
+                               opt->maximum);
+        }
+        for (previous = first; previous <= last; previous++) {
+            list->items[list->count++] = (int32_t)previous;
+        }
+        previous = last;
+        next = *end == ',' ? end + 1 : NULL;
+    }
+    return EXIT_DONE;
+}
+
+static int set_value(const parser *self, const option *opt, const char *text)
+{
+    void *target = self->values + opt->target;
+    switch (opt->kind) {
+    case OPTION_FLAG:
+        *(bool *)target = true;
+        return EXIT_DONE;
+    case OPTION_INT:
+        return parse_int(self, opt, text, target);
+    case OPTION_SEED:
+        return parse_seed(self, opt, text, target);
+    case OPTION_CHOICE:
+        return parse_choice(self, opt, text, target);
+    case OPTION_TEXT:
+        return parse_text(self, opt, text, target);
+    case OPTION_TEXTS:
+        return append_text(self, opt, text, target);
+    case OPTION_IDS:
+        return parse_ids(self, opt, text, target);
+    }
+    return EXIT_USAGE;
+}
+
+static const option *find_option(const parser *self, const char *name, size_t length)
+{
+    for (size_t i = 0; i < self->command->option_count; i++) {
+        const option *opt = &self->command->options[i];
+        if (strlen(opt->name) == length && memcmp(opt->name, name, length) == 0) {
+            return opt;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const parser *self, const char *argument)
+{
+    const char *name = argument + strspn(argument, "-");
+    nearest search;
+    nearest_begin(&search, name);
+    for (size_t i = 0; i < self->command->option_count; i++) {
+        nearest_offer(&search, self->command->options[i].name);
+    }
+    char hint[64];
+    return usage_error(self->command->name, "unknown option '%s'%s", argument,
+                       nearest_hint(&search, "--", hint, sizeof(hint)));
+}
+
+/* The value of an option: behind '=', or the next argument. A next argument that looks like an
+ * option is one: a forgotten value must not swallow it. */
+static const char *take_value(parser *self, const char *equals)
+{
+    if (equals != NULL) {
+        return equals + 1;
+    }
+    if (self->next >= self->argc || strncmp(self->argv[self->next], "--", 2) == 0) {
+        return NULL;
+    }
+    return self->argv[self->next++];
+}
+
+static int parse_option(parser *self, const char *argument)
+{
+    const char *name = argument + 2;
+    size_t length = strcspn(name, "=");
+    const char *equals = name[length] == '=' ? name + length : NULL;
+    const option *opt = find_option(self, name, length);
+    if (opt == NULL) {
+        return unknown_option(self, argument);
+    }
+    const char *text = NULL;
+    if (opt->kind == OPTION_FLAG && equals != NULL) {
+        return usage_error(self->command->name, "--%s takes no value, got '%s'", opt->name,
+                           equals + 1);
+    }
+    if (opt->kind != OPTION_FLAG) {
+        text = take_value(self, equals);
+        if (text == NULL) {
+            return usage_error(self->command->name, "--%s needs a value %s", opt->name,
+                               opt->argument);
+        }
+    }
+    bool *seen = &self->seen[opt - self->command->options];
+    if (*seen && opt->kind != OPTION_TEXTS) {
+        return usage_error(self->command->name, "--%s is given twice", opt->name);
+    }
+    *seen = true;
+    return set_value(self, opt, text);
+}
+
+static int parse_operand(parser *self, const char *argument)
+{
+    if (self->command->operand == NULL || self->has_operand) {
+        return usage_error(self->command->name, "unexpected argument '%s'", argument);
+    }
+    if (*argument == '\0') {
+        return usage_error(self->command->name, "%s '': empty", self->command->operand);
+    }
+    self->has_operand = true;
+    *(const char **)(void *)(self->values + self->command->operand_target) = argument;
+    return EXIT_DONE;
+}
+
+static int parse_arguments(parser *self)
+{
+    bool only_operands = false;
+    int status = EXIT_DONE;
+    while (self->next < self->argc && status == EXIT_DONE) {
+        const char *argument = self->argv[self->next++];
+        if (only_operands || argument[0] != '-' || argument[1] == '\0') {
+            status = parse_operand(self, argument);
+        } else if (strcmp(argument, "--") == 0) {
+            only_operands = true;
+        } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+            self->help = true;
+            return EXIT_DONE;
+        } else if (argument[1] != '-') {
+            status = unknown_option(self, argument);
+        } else {
+            status = parse_option(self, argument);
+        }
+    }
+    if (status == EXIT_DONE && self->command->operand != NULL && !self->has_operand) {
+        status = usage_error(self->command->name, "%s is missing", self->command->operand);
+    }
+    return status;
+}
+
+bool options_parse(const command *self, int argc, char **argv, void *values, int *exit_code)
+{
+    parser parse = {.command = self, .argc = argc, .argv = argv, .values = values};
+    parse.seen = calloc(self->option_count, sizeof(*parse.seen));
+    if (parse.seen == NULL) {
+        *exit_code = out_of_memory();
+        return false;
+    }
+    *exit_code = parse_arguments(&parse);
+    free(parse.seen);
+    if (*exit_code == EXIT_DONE && parse.help) {
+        options_help(self, stdout);
+        *exit_code = output_finish(EXIT_DONE);
+        return false;
+    }
+    return *exit_code == EXIT_DONE;
+}
+
+void options_release(const command *self, void *values)
+{
+    for (size_t i = 0; i < self->option_count; i++) {
+        void *target = (char *)values + self->options[i].target;
+        if (self->options[i].kind == OPTION_TEXTS) {
+            free(((text_list *)target)->items);
+            *(text_list *)target = (text_list){0};
+        } else if (self->options[i].kind == OPTION_IDS) {
+            free(((id_list *)target)->items);
+            *(id_list *)target = (id_list){0};
+        }
+    }
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "current.h"
+#include "dense_layers.h"
+#include "formats.h"
+#include "message.h"
+#include "output.h"
+#include "plan_options.h"
+#include "plan_report.h"
+#include "progress.h"
+
+/* What the command holds while it plans. */
+typedef struct plan_job {
+    const plan_values *values;
+    const eplb_format *from;
+    const eplb_format *to;
+    eplb_hooks hooks;
+    eplb_load *load;
+    eplb_placement *current; /* NULL: none */
+    eplb_cluster *cluster;
+    eplb_plan *plan;
+    eplb_placement *repaired; /* NULL: the plan is valid or stays as it is */
+    int64_t repaired_slots;
+} plan_job;
+
+static int find_formats(plan_job *self)
+{
+    const plan_values *values = self->values;
+    const char *to = values->to != NULL ? values->to : "sglang";
+    int exit_code =
+        find_format(plan_command.name, "from", values->from, EPLB_FORMAT_READS_COUNTS, &self->from);
+    return exit_code == EXIT_DONE
+               ? find_format(plan_command.name, "to", to, EPLB_FORMAT_WRITES_PLACEMENT, &self->to)
+               : exit_code;
+}
+
+static eplb_status read_load(plan_job *self, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    eplb_read_options reading;
+    eplb_read_options_init(&reading);
+    reading.format = self->from;
+    reading.experts = values->experts;
+    eplb_status status = eplb_load_read(&self->load, &self->hooks, values->loads.items,
+                                        values->loads.count, &reading, error);
+    if (status == EPLB_OK && values->dense_layers.items != NULL) {
+        status = apply_dense_layers(&self->load, &values->dense_layers, &self->hooks, error);
+    }
+    return status;
+}
+
+static eplb_status read_current_of(plan_job *self, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    if (values->current == NULL) {
+        return EPLB_OK;
+    }
+    eplb_read_options reading;
+    eplb_read_options_init(&reading);
+    reading.experts = eplb_load_experts(self->load);
+    reading.gpus = values->gpus;
+    reading.gpus_per_node = values->gpus_per_node;
+    return read_current(&self->current, values->current, self->load, &reading, &self->hooks, error);
+}
+
+/* Slots per GPU. When --redundant was given the error must say so: it speaks of slots. */
+static eplb_status share_slots(const plan_job *self, int32_t *slots_per_gpu, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    int32_t experts = eplb_load_experts(self->load);
+    if (values->slots != NOT_GIVEN) {
+        return eplb_slots_per_gpu(experts, values->gpus, values->slots, slots_per_gpu, error);
+    }
+    eplb_error inner;
+    int32_t slots = experts + values->redundant;
+    eplb_status status = eplb_slots_per_gpu(experts, values->gpus, slots, slots_per_gpu, &inner);
+    return status == EPLB_OK ? EPLB_OK
+                             : eplb_error_set(error, status, "%d redundant experts: %.400s",
+                                              values->redundant, inner.message);
+}
+
+static eplb_status make_cluster(plan_job *self, eplb_error *error)
+{
+    int32_t slots_per_gpu;
+    eplb_status status = share_slots(self, &slots_per_gpu, error);
+    return status == EPLB_OK
+               ? eplb_cluster_create(&self->cluster, &self->hooks, self->values->gpus,
+                                     slots_per_gpu, self->values->gpus_per_node, error)
+               : status;
+}
+
+static int32_t default_threads(void)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online < 1 ? 1 : online > 8 ? 8 : (int32_t)online;
+}
+
+static eplb_status make_plan(plan_job *self, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    progress shown;
+    progress_begin(&shown);
+    eplb_plan_options planning;
+    eplb_plan_options_init(&planning);
+    planning.algorithm = values->algorithm;
+    planning.effort = values->effort;
+    planning.threads = values->threads > 0 ? values->threads : default_threads();
+    planning.groups = values->groups != NOT_GIVEN ? values->groups : 1;
+    planning.progress = progress_report;
+    planning.progress_context = &shown;
+    eplb_status status = eplb_plan_create(&self->plan, &self->hooks, self->load, self->cluster,
+                                          self->current, &planning, error);
+    progress_end(&shown);
+    return status;
+}
+
+static eplb_status repair(plan_job *self, eplb_error *error)
+{
+    const eplb_placement *planned = eplb_plan_placement(self->plan);
+    if (!self->values->repair || eplb_placement_validate(planned, 0, NULL) == EPLB_OK) {
+        return EPLB_OK;
+    }
+    eplb_status status = eplb_placement_clone(&self->repaired, &self->hooks, planned, error);
+    return status == EPLB_OK
+               ? eplb_placement_repair(self->repaired, self->load, &self->repaired_slots, error)
+               : status;
+}
+
+static const eplb_placement *result_of(const plan_job *self)
+{
+    return self->repaired != NULL ? self->repaired : eplb_plan_placement(self->plan);
+}
+
+/* Some engines take a map with a wrong number of layers without a word. */
+static void warn_of_unknown_layers(const plan_job *self)
+{
+    int32_t layers = eplb_load_layers(self->load);
+    if ((eplb_format_flags(self->to) & EPLB_FORMAT_ALL_MODEL_LAYERS) == 0 ||
+        eplb_load_model_layers(self->load) > 0) {
+        return;
+    }
+    eplb_error line;
+    eplb_error_set(&line, EPLB_OK,
+                   "the loads do not say which layers of the model are dense: %s gets rows for the "
+                   "layers 0 to %d; --dense-layers LIST, or none, says it",
+                   self->values->out, eplb_load_layer_ids(self->load)[layers - 1]);
+    print_warning(NULL, EPLB_LOG_WARNING, line.message);
+}
+
+static eplb_status write_placement(const plan_job *self, const plan_report *report,
+                                   eplb_error *error)
+{
+    if (!report->valid) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "the plan is not valid and is not written: %s; --repair mends it",
+                              report->violation);
+    }
+    eplb_status status =
+        eplb_placement_write(result_of(self), &self->hooks, self->values->out, self->to, error);
+    if (status == EPLB_OK) {
+        warn_of_unknown_layers(self);
+    }
+    return status;
+}
+
+/* Writes the placement, then tells about it. */
+static int deliver(const plan_job *self, plan_report *report)
+{
+    const plan_values *values = self->values;
+    eplb_error error;
+    report->algorithm = plan_algorithms[values->algorithm];
+    report->repaired_slots = self->repaired_slots;
+    report->out = values->out;
+    report->format = self->to;
+    if (values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
+        return fail(&error);
+    }
+    int exit_code =
+        values->detailed_exitcode && report->proposes_changes ? EXIT_CHANGES : EXIT_DONE;
+    if (values->json) {
+        return plan_report_print_json(report, exit_code);
+    }
+    bool map_on_stdout = values->out != NULL && strcmp(values->out, "-") == 0;
+    plan_report_print(report, map_on_stdout ? stderr : stdout);
+    return output_finish(exit_code);
+}
+
+static int run(plan_job *self)
+{
+    eplb_error error;
+    eplb_status (*const steps[])(plan_job *, eplb_error *) = {read_load, read_current_of,
+                                                              make_cluster, make_plan, repair};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        if (steps[i](self, &error) != EPLB_OK) {
+            return fail(&error);
+        }
+    }
+    plan_report report;
+    if (plan_report_create(&report, self->load, self->plan, result_of(self), self->current,
+                           &error) != EPLB_OK) {
+        return fail(&error);
+    }
+    int exit_code = deliver(self, &report);
+    plan_report_destroy(&report);
+    return exit_code;
+}
+
+static void release(plan_job *self)
+{
+    eplb_placement_destroy(&self->repaired);
+    eplb_plan_destroy(&self->plan);
+    eplb_cluster_destroy(&self->cluster);
+    eplb_placement_destroy(&self->current);
+    eplb_load_destroy(&self->load);
+}
+
+int command_plan(int argc, char **argv)
+{
+    plan_values values = plan_values_default;
+    plan_job job = {.values = &values};
+    eplb_hooks_init(&job.hooks);
+    job.hooks.log = print_warning;
+    int exit_code;
+    if (options_parse(&plan_command, argc, argv, &values, &exit_code)) {
+        exit_code = plan_values_check(&values);
+        exit_code = exit_code == EXIT_DONE ? find_formats(&job) : exit_code;
+        exit_code = exit_code == EXIT_DONE ? run(&job) : exit_code;
+    }
+    release(&job);
+    options_release(&plan_command, &values);
+    return exit_code;
+}

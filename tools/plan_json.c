@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* A plan as one JSON document, schema eplb.plan/1. */
+#include "output.h"
+#include "plan_report.h"
+
+/* A number, or null where there is none. */
+static void add_number(cJSON *object, const char *name, bool exists, double value)
+{
+    if (exists) {
+        cJSON_AddNumberToObject(object, name, value);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
+}
+
+static void add_summary(cJSON *document, const char *name, const plan_report *self,
+                        const plan_summary *summary)
+{
+    cJSON *object = cJSON_AddObjectToObject(document, name);
+    add_number(object, "mean", self->scored_layers > 0, summary->mean);
+    add_number(object, "worst", self->scored_layers > 0, summary->worst);
+}
+
+static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
+{
+    if (self->has_current) {
+        json_add_integer(object, "copies", copies);
+    } else {
+        cJSON_AddNullToObject(object, "copies");
+    }
+}
+
+static void add_shape(cJSON *document, const plan_report *self)
+{
+    json_add_integer(document, "layers", self->layers);
+    json_add_integer(document, "experts", self->experts);
+    json_add_integer(document, "gpus", self->gpus);
+    json_add_integer(document, "slots", self->slots);
+    json_add_integer(document, "redundant", self->slots - self->experts);
+    cJSON_AddStringToObject(document, "objective", "sum");
+    json_add_integer(document, "scenarios", self->scenarios);
+    cJSON_AddStringToObject(document, "algorithm", self->algorithm);
+}
+
+static void add_results(cJSON *document, const plan_report *self)
+{
+    add_summary(document, "imbalance_even_spread", self, &self->spread);
+    if (self->has_current) {
+        add_summary(document, "imbalance_before", self, &self->before);
+    } else {
+        cJSON_AddNullToObject(document, "imbalance_before");
+    }
+    add_summary(document, "imbalance_after", self, &self->after);
+    add_summary(document, "lower_bound", self, &self->bound);
+    add_copies(document, self, self->copies);
+    cJSON_AddNullToObject(document, "bytes_to_copy");  /* the size of an expert is not known */
+    cJSON_AddNullToObject(document, "target_reached"); /* no target can be asked for */
+    cJSON_AddStringToObject(document, "stopped_by", eplb_stop_name(self->stop));
+    cJSON_AddBoolToObject(document, "valid", self->valid);
+    json_add_integer(document, "repaired_slots", self->repaired_slots);
+    cJSON_AddBoolToObject(document, "proposes_changes", self->proposes_changes);
+}
+
+static void add_layers(cJSON *document, const plan_report *self)
+{
+    cJSON *list = cJSON_AddArrayToObject(document, "per_layer");
+    for (int32_t l = 0; l < self->layers; l++) {
+        const plan_row *row = &self->rows[l];
+        cJSON *object = cJSON_CreateObject();
+        json_add_integer(object, "layer", row->layer_id);
+        add_number(object, "imbalance_before", row->scored && self->has_current, row->before);
+        add_number(object, "imbalance_after", row->scored, row->after);
+        add_number(object, "lower_bound", row->scored, row->bound);
+        add_copies(object, self, row->copies);
+        cJSON_AddItemToArray(list, object);
+    }
+}
+
+int plan_report_print_json(const plan_report *self, int exit_code)
+{
+    cJSON *document = json_begin("eplb.plan/1");
+    add_shape(document, self);
+    add_results(document, self);
+    if (self->out != NULL) {
+        json_add_text(document, "out", self->out);
+        cJSON_AddStringToObject(document, "format", eplb_format_name(self->format));
+    }
+    add_layers(document, self);
+    return json_finish(document, exit_code);
+}

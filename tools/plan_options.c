@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan_options.h"
+
+#include <string.h>
+
+#include <eplb/plan.h>
+
+#include "message.h"
+
+const char *const plan_algorithms[] = {"search", "eplb", NULL};
+
+#define AT(field) offsetof(plan_values, field)
+
+static const option options[] = {
+    {"load", "FILE",
+     "counts of tokens per expert; - is standard input. Repeated: each file is a scenario, and "
+     "their sum is planned",
+     OPTION_TEXTS, AT(loads), 0, 0, NULL},
+    {"from", "FORMAT", "format of the counts (default: recognised by content)", OPTION_TEXT,
+     AT(from), 0, 0, NULL},
+    {"experts", "N", "logical experts; files that contradict it are refused", OPTION_INT,
+     AT(experts), 1, EPLB_MAX_EXPERTS, NULL},
+    {"dense-layers", "LIST",
+     "model layers that are dense, such as 0-2,60, or none (default: where the files list all "
+     "model layers, those without tokens)",
+     OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
+     NULL},
+    {"gpus-per-node", "N", "GPUs of a node (default: all on one node)", OPTION_INT,
+     AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
+    {"slots", "P", "slots of a layer, all GPUs together", OPTION_INT, AT(slots), 1, EPLB_MAX_SLOTS,
+     NULL},
+    {"redundant", "R", "or: redundant experts of a layer; P = experts + R", OPTION_INT,
+     AT(redundant), 0, EPLB_MAX_SLOTS, NULL},
+    {"current", "FILE", "placement in force: plan from it, and count what must be copied",
+     OPTION_TEXT, AT(current), 0, 0, NULL},
+    {"algorithm", "search|eplb",
+     "search, or eplb: the classical algorithm, for comparison (default search)", OPTION_CHOICE,
+     AT(algorithm), 0, 0, plan_algorithms},
+    {"groups", "N",
+     "with eplb: keep each of N equal runs of experts on one node; needs --gpus-per-node",
+     OPTION_INT, AT(groups), 1, EPLB_MAX_EXPERTS, NULL},
+    {"repair", NULL,
+     "mend a plan that puts an expert twice on a GPU, as eplb can; only valid plans are written",
+     OPTION_FLAG, AT(repair), 0, 0, NULL},
+    {"effort", "1..9", "how long to search (default 5)", OPTION_INT, AT(effort), 1, 9, NULL},
+    {"threads", "N",
+     "threads that plan (default: the processors online, at most 8); the plan does not depend on "
+     "it",
+     OPTION_INT, AT(threads), 1, 256, NULL},
+    {"out", "FILE", "file to write the placement to; - is standard output", OPTION_TEXT, AT(out), 0,
+     0, NULL},
+    {"to", "FORMAT", "format of that file (default sglang)", OPTION_TEXT, AT(to), 0, 0, NULL},
+    {"json", NULL, "print one JSON document instead of the table", OPTION_FLAG, AT(json), 0, 0,
+     NULL},
+    {"detailed-exitcode", NULL,
+     "exit with 10 when the plan proposes changes (without --current it always does)", OPTION_FLAG,
+     AT(detailed_exitcode), 0, 0, NULL},
+};
+
+const command plan_command = {
+    .name = "plan",
+    .usage = "--load FILE [--load FILE]... --gpus N (--slots P | --redundant R) [--current FILE] "
+             "[--out FILE [--to FORMAT]] [OPTION...]",
+    .notes =
+        "Decides how many replicas each expert gets and which GPU holds each, so that the busiest "
+        "GPU of every layer has as little load as can be. Prints the imbalance (busiest GPU / "
+        "mean) "
+        "of the worst layers beside a bound that no placement can beat, and writes the placement "
+        "in "
+        "the form that a serving engine loads.",
+    .example = "eplb plan --load counts.jsonl --gpus 32 --redundant 32 --out map.json --to sglang",
+    .options = options,
+    .option_count = sizeof(options) / sizeof(options[0]),
+    .lists_formats = true,
+};
+
+const plan_values plan_values_default = {
+    .slots = NOT_GIVEN, .redundant = NOT_GIVEN, .groups = NOT_GIVEN, .effort = 5};
+
+int plan_values_check(const plan_values *values)
+{
+    const char *name = plan_command.name;
+    if (values->loads.count == 0) {
+        return usage_error(name, "--load FILE is missing");
+    }
+    if (values->gpus == 0) {
+        return usage_error(name, "--gpus N is missing");
+    }
+    if (values->slots == NOT_GIVEN && values->redundant == NOT_GIVEN) {
+        return usage_error(name, "--slots P or --redundant R is missing");
+    }
+    if (values->slots != NOT_GIVEN && values->redundant != NOT_GIVEN) {
+        return usage_error(name, "--slots and --redundant exclude each other");
+    }
+    if (values->groups != NOT_GIVEN && values->algorithm != EPLB_ALGORITHM_EPLB) {
+        return usage_error(name, "--groups needs --algorithm eplb");
+    }
+    if (values->groups != NOT_GIVEN && values->gpus_per_node == 0) {
+        return usage_error(name, "--groups needs --gpus-per-node");
+    }
+    if (values->to != NULL && values->out == NULL) {
+        return usage_error(name, "--to '%s' needs --out FILE", values->to);
+    }
+    if (values->json && values->out != NULL && strcmp(values->out, "-") == 0) {
+        return usage_error(name, "--json and --out - both want standard output");
+    }
+    return EXIT_DONE;
+}

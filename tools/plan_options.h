@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of `eplb plan`. */
+#ifndef EPLB_TOOLS_PLAN_OPTIONS_H
+#define EPLB_TOOLS_PLAN_OPTIONS_H
+
+#include "options.h"
+
+#define NOT_GIVEN (-1)
+
+typedef struct plan_values {
+    text_list loads;
+    const char *from;
+    id_list dense_layers;
+    int32_t experts; /* 0: as the files say */
+    int32_t gpus;
+    int32_t gpus_per_node; /* 0: all on one */
+    int32_t slots;
+    int32_t redundant;
+    const char *current;
+    int32_t algorithm;
+    int32_t groups;
+    int32_t effort;
+    int32_t threads;
+    bool repair;
+    const char *out;
+    const char *to;
+    bool json;
+    bool detailed_exitcode;
+} plan_values;
+
+extern const command plan_command;
+extern const plan_values plan_values_default;
+
+/* Names of the values of eplb_algorithm; ends with NULL. */
+extern const char *const plan_algorithms[];
+
+/* What each option alone cannot tell: what is missing, and what goes together. Returns an exit
+ * code, with a message. */
+int plan_values_check(const plan_values *values);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* A plan for people: the worst layers, mean and worst over all, and what to do next. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan_report.h"
+
+#define WORST_LAYERS 8
+
+/* Worst first; equally bad layers in order. Unscored layers come last. */
+static int compare_rows(const void *a, const void *b)
+{
+    const plan_row *first = *(const plan_row *const *)a;
+    const plan_row *second = *(const plan_row *const *)b;
+    if (first->after != second->after) {
+        return first->after > second->after ? -1 : 1;
+    }
+    return first->layer_id < second->layer_id ? -1 : 1;
+}
+
+static void print_header(const plan_report *self, FILE *out)
+{
+    fprintf(out,
+            "%" PRId32 " layers of %" PRId32 " experts on %" PRId32 " GPUs x %" PRId32
+            " slots (%" PRId32 " slots, %" PRId32 " redundant), load of %" PRId32 " source%s\n",
+            self->layers, self->experts, self->gpus, self->slots / self->gpus, self->slots,
+            self->slots - self->experts, self->scenarios, self->scenarios == 1 ? "" : "s");
+    fputs("Imbalance of a layer: load of the busiest GPU / mean load; 1 is perfect.\n\n", out);
+}
+
+static void print_row(const plan_report *self, const plan_row *row, FILE *out)
+{
+    char before[32] = "-";
+    char copies[32] = "-";
+    if (self->has_current) {
+        snprintf(before, sizeof(before), "%.4f", row->before);
+        snprintf(copies, sizeof(copies), "%" PRId64, row->copies);
+    }
+    fprintf(out, "%7" PRId32 " %10s %10.4f %10.4f %10.4f %10s\n", row->layer_id, before, row->after,
+            row->bound, row->after - row->bound, copies);
+}
+
+static void print_worst_layers(const plan_report *self, FILE *out)
+{
+    const plan_row **order = calloc((size_t)self->layers, sizeof(*order));
+    if (order == NULL) {
+        return; /* the summary still says how bad the worst is */
+    }
+    for (int32_t l = 0; l < self->layers; l++) {
+        order[l] = &self->rows[l];
+    }
+    qsort(order, (size_t)self->layers, sizeof(*order), compare_rows);
+    int32_t shown = self->scored_layers < WORST_LAYERS ? self->scored_layers : WORST_LAYERS;
+    if (shown < self->scored_layers) {
+        fprintf(out, "The %" PRId32 " worst layers:\n", shown);
+    }
+    fprintf(out, "%7s %10s %10s %10s %10s %10s\n", "layer", "before", "after", "bound", "gap",
+            "copies");
+    for (int32_t i = 0; i < shown; i++) {
+        print_row(self, order[i], out);
+    }
+    free(order);
+}
+
+static void print_summary(const plan_report *self, FILE *out)
+{
+    fprintf(out, "\n%-16s %10s %10s\n", "Over the layers", "mean", "worst");
+    fprintf(out, "%-16s %10.4f %10.4f   experts 0, 1, 2, ... and again from 0\n", "even spread",
+            self->spread.mean, self->spread.worst);
+    if (self->has_current) {
+        fprintf(out, "%-16s %10.4f %10.4f\n", "before", self->before.mean, self->before.worst);
+    }
+    fprintf(out, "%-16s %10.4f %10.4f\n", "after", self->after.mean, self->after.worst);
+    fprintf(out, "%-16s %10.4f %10.4f   no placement can be better\n", "bound", self->bound.mean,
+            self->bound.worst);
+}
+
+static void print_remarks(const plan_report *self, FILE *out)
+{
+    int32_t unscored = self->layers - self->scored_layers;
+    if (unscored > 0) {
+        fprintf(out, "%" PRId32 " layer%s without any load: %s, not scored.\n", unscored,
+                unscored == 1 ? "" : "s", self->has_current ? "left as they are" : "even spread");
+    }
+    if (self->has_current) {
+        fprintf(out, "Copies of experts between GPUs: %" PRId64 " (%.1f a layer).\n", self->copies,
+                (double)self->copies / (double)self->layers);
+    }
+    if (self->repaired_slots > 0) {
+        fprintf(out, "Repaired: %" PRId64 " slots changed to make the plan valid.\n",
+                self->repaired_slots);
+    }
+    fprintf(out, "Algorithm %s, stopped by %s.\n", self->algorithm, eplb_stop_name(self->stop));
+}
+
+static void print_next_step(const plan_report *self, FILE *out)
+{
+    if (self->out != NULL) {
+        print_launch_hint(self, out);
+    } else if (!self->valid) {
+        fprintf(out, "INVALID: %s. Mend it with --repair, then write it with --out FILE.\n",
+                self->violation);
+    } else if (!self->proposes_changes) {
+        fputs("No changes: keep the current placement.\n", out);
+    } else {
+        fputs("Write it with --out FILE [--to FORMAT].\n", out);
+    }
+}
+
+void plan_report_print(const plan_report *self, FILE *out)
+{
+    print_header(self, out);
+    if (self->scored_layers > 0) {
+        print_worst_layers(self, out);
+        print_summary(self, out);
+    }
+    print_remarks(self, out);
+    print_next_step(self, out);
+}
