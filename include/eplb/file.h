@@ -6,7 +6,7 @@
  *
  * A target that exists and is not a regular file (a pipe, /dev/null) is written directly. A target
  * that is a symbolic link keeps the link and replaces what it points to. An existing file's
- * permission bits are kept.
+ * permission bits are kept. Writing to a pipe that nobody reads raises SIGPIPE, as write does.
  *
  * Threads: a writer belongs to one thread at a time.
  */

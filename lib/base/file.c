@@ -14,8 +14,9 @@
 
 #include "base/memory.h"
 
-/* ".eplb-" and 16 hexadecimal digits. */
-#define SUFFIX_SIZE 24
+/* Of a temporary file: ".eplb-", 16 hexadecimal digits, NUL. It takes the place of the target's
+ * name, which may be as long as names can be. */
+#define NAME_SIZE 24
 #define LONGEST_PATH 4096
 /* As the kernel follows. */
 #define MOST_LINKS 40
@@ -82,14 +83,14 @@ static char *resolve_path(const eplb_hooks *hooks, const char *path)
 /* Opens a new file beside the target, under a name that nothing has yet. */
 static bool open_temporary(eplb_file_writer *writer)
 {
-    size_t length = strlen(writer->temporary);
+    char *name_start = strrchr(writer->temporary, '/');
+    name_start = name_start != NULL ? name_start + 1 : writer->temporary;
     struct timespec now = {0};
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t name =
         ((uint64_t)now.tv_nsec << 32) ^ (uint64_t)getpid() ^ (uint64_t)(uintptr_t)writer;
     for (int attempt = 0; attempt < 100; attempt++, name += 0x9e3779b97f4a7c15u) {
-        snprintf(writer->temporary + length, SUFFIX_SIZE, ".eplb-%016llx",
-                 (unsigned long long)name);
+        snprintf(name_start, NAME_SIZE, ".eplb-%016llx", (unsigned long long)name);
         writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (writer->fd >= 0 || errno != EEXIST) {
             break;
@@ -110,10 +111,10 @@ static eplb_status open_target(eplb_file_writer *writer, eplb_error *error)
         return io_error(error, writer->target, "write");
     }
     if (exists && !S_ISREG(existing.st_mode)) {
-        writer->fd = open(writer->final, O_WRONLY | O_CLOEXEC);
+        writer->fd = open(writer->final, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         return writer->fd >= 0 ? EPLB_OK : io_error(error, writer->target, "open");
     }
-    writer->temporary = copy_text(&writer->hooks, writer->final, SUFFIX_SIZE);
+    writer->temporary = copy_text(&writer->hooks, writer->final, NAME_SIZE);
     if (writer->temporary == NULL) {
         return eplb_out_of_memory(error);
     }

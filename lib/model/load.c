@@ -258,7 +258,13 @@ static eplb_status copy_layers(eplb_load *to, const eplb_load *load, const int32
 eplb_status eplb_load_without_layers(eplb_load **out, const eplb_load *load, const int32_t *ids,
                                      int32_t count, eplb_error *error)
 {
-    *out = NULL;
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (out == NULL || load == NULL || count < 0 || (ids == NULL && count > 0)) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "load without layers: no output, no load, or no ids");
+    }
     int32_t *kept = eplb_alloc(&load->hooks, (size_t)load->layers, sizeof(*kept));
     if (kept == NULL) {
         return eplb_out_of_memory(error);

@@ -92,7 +92,9 @@ eplb_status eplb_placement_check(const eplb_placement *placement, uint32_t flags
 char *eplb_violation_text(const eplb_placement *placement, const eplb_violation *violation,
                           char *text, size_t size)
 {
-    int layer = placement->layer_ids.ids[violation->layer];
+    bool known = violation->layer >= 0 && violation->layer < placement->layers;
+    int layer = known ? placement->layer_ids.ids[violation->layer] : violation->layer;
+    snprintf(text, size, "layer %d: unknown violation %d", layer, violation->kind);
     switch ((eplb_violation_kind)violation->kind) {
     case EPLB_VIOLATION_MISSING_EXPERT:
         snprintf(text, size, "layer %d: expert %d has no replica", layer, violation->expert);

@@ -35,11 +35,11 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
     *bound = eplb_layer_bound(layer);
     eplb_layer_pack(layer);
     double optimal = *bound * (1.0 + ROUNDING);
-    eplb_layer_swap_descent(layer, optimal);
-    eplb_layer_index(layer);
-    double worst = eplb_layer_worst(layer);
     double enough = *bound * (1.0 + effort->tolerance);
     enough = enough > optimal ? enough : optimal;
+    eplb_layer_swap_descent(layer, enough);
+    eplb_layer_index(layer);
+    double worst = eplb_layer_worst(layer);
     if (worst > enough && effort->budget.rounds > 0) {
         worst = eplb_layer_search(layer, *bound, enough, &effort->budget);
     }

@@ -351,6 +351,16 @@ static void empty_file_is_a_file(void **state)
     assert_file_is(path.text, "");
 }
 
+static void name_of_the_greatest_length_can_be_written(void **state)
+{
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    test_path path = test_join(*state, name);
+    assert_ok(write_text(path.text, "whole", NULL), NULL);
+    assert_int_equal(entries(*state), 1);
+}
+
 static void path_without_a_directory_is_here(void **state)
 {
     char here[4096];
@@ -421,6 +431,7 @@ TEST_MAIN(in_directory(file_appears_with_commit_and_not_before),
           in_directory(link_to_itself_is_refused),
           in_directory(permission_bits_of_an_existing_file_are_kept),
           in_directory(new_file_gets_the_permissions_of_the_umask),
+          in_directory(name_of_the_greatest_length_can_be_written),
           in_directory(directory_is_refused), in_directory(missing_directory_is_refused),
           cmocka_unit_test(missing_path_is_refused),
           in_directory(broken_pipe_is_an_error_and_stays_one),

@@ -117,7 +117,24 @@ static void failing_allocation_leaks_nothing(void **state)
     test_each_failing_allocation(strip, NULL);
 }
 
-TEST_MAIN(cmocka_unit_test(listed_layers_go_and_the_rest_stays),
+static void missing_arguments_are_refused(void **state)
+{
+    (void)state;
+    eplb_error error;
+    eplb_load *load = make_load(1, 2, 3);
+    eplb_load *out = load;
+    assert_status(eplb_load_without_layers(NULL, load, NULL, 0, &error), EPLB_ERROR_ARGUMENT,
+                  &error);
+    assert_status(eplb_load_without_layers(&out, load, NULL, 1, &error), EPLB_ERROR_ARGUMENT,
+                  &error);
+    assert_null(out);
+    assert_status(eplb_load_without_layers(&out, NULL, NULL, 0, &error), EPLB_ERROR_ARGUMENT,
+                  &error);
+    eplb_load_destroy(&load);
+}
+
+TEST_MAIN(cmocka_unit_test(missing_arguments_are_refused),
+          cmocka_unit_test(listed_layers_go_and_the_rest_stays),
           cmocka_unit_test(layers_that_are_not_there_do_not_matter),
           cmocka_unit_test(layer_with_tokens_in_any_scenario_is_refused),
           cmocka_unit_test(at_least_one_layer_must_stay),

@@ -248,7 +248,19 @@ static void failing_allocation_leaks_nothing(void **state)
     eplb_cluster_destroy(&cluster);
 }
 
-TEST_MAIN(cmocka_unit_test(good_placement_has_no_violation),
+static void unknown_violation_has_words_too(void **state)
+{
+    (void)state;
+    eplb_placement *placement = make_placement(make_cluster(2, 2, 0), 1, 4);
+    const eplb_violation odd = {.kind = 77, .layer = 5};
+    char text[64];
+    assert_string_equal(eplb_violation_text(placement, &odd, text, sizeof(text)),
+                        "layer 5: unknown violation 77");
+    eplb_placement_destroy(&placement);
+}
+
+TEST_MAIN(cmocka_unit_test(unknown_violation_has_words_too),
+          cmocka_unit_test(good_placement_has_no_violation),
           cmocka_unit_test(missing_expert_is_found),
           cmocka_unit_test(second_copy_on_a_gpu_is_found),
           cmocka_unit_test(copies_on_neighbouring_gpus_are_fine),

@@ -41,13 +41,15 @@ static void add_item(array_file *file, const char *type, double value)
 {
     unsigned char bytes[8];
     size_t size = (size_t)(type[2] - '0');
-    uint64_t bits = (uint64_t)(int64_t)value;
-    if (type[1] == 'f' && size == 4) {
+    uint64_t bits;
+    if (type[1] != 'f') {
+        bits = (uint64_t)(int64_t)value;
+    } else if (size == 4) {
         float narrow = (float)value;
         uint32_t word;
         memcpy(&word, &narrow, sizeof(word));
         bits = word;
-    } else if (type[1] == 'f') {
+    } else {
         memcpy(&bits, &value, sizeof(bits));
     }
     for (size_t i = 0; i < size; i++) {
