@@ -355,6 +355,9 @@ double eplb_layer_search(eplb_layer *layer, double bound, double enough, const e
     keep(layer);
     for (int32_t round = 0; round < budget->rounds && best > enough; round++) {
         a.threshold = next_threshold(&b);
+        if (a.threshold < enough && enough < best) {
+            a.threshold = enough; /* less would be harder, and of no use */
+        }
         a.temperature = (best - a.threshold) * heat;
         heat = heat < budget->hottest ? heat * HEATING : 1.0;
         bool reached = anneal(&a, budget->moves_per_round);
