@@ -29,7 +29,7 @@ typedef struct eplb_hooks {
     /*
      * As malloc, realloc and free, with memory_context first. `allocate` and `reallocate` are never
      * asked for 0 bytes and may return NULL; memory must be aligned as malloc's. `release` is never
-     * called with NULL. Replace all three together or none.
+     * called with NULL. Replace all three together: where one is NULL, malloc is used.
      */
     void *(*allocate)(void *memory_context, size_t size);
     void *(*reallocate)(void *memory_context, void *memory, size_t size);

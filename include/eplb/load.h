@@ -108,7 +108,8 @@ EPLB_API eplb_status eplb_load_builder_add(eplb_load_builder *builder, int32_t s
  * Makes the load of everything added. Its layers are the layer ids seen, ascending, in all
  * scenarios alike: one that a scenario lacks is EPLB_ERROR_DATA, for a missing layer is not a zero
  * one. `experts`: the number of logical experts, or 0 to take the longest row; a longer row than
- * `experts` is EPLB_ERROR_DATA. The builder may go on adding.
+ * `experts` is EPLB_ERROR_DATA; a sum that is not finite is EPLB_ERROR_OVERFLOW. The builder may go
+ * on adding.
  */
 EPLB_API eplb_status eplb_load_builder_finish(const eplb_load_builder *builder, eplb_load **out,
                                               int32_t experts, eplb_error *error);

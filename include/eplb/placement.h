@@ -87,7 +87,7 @@ EPLB_API eplb_status eplb_placement_gpu_loads(const eplb_placement *placement, i
 
 /*
  * Imbalance of one layer: largest GPU load / mean load of the live GPUs, >= 1. A layer without any
- * load has none: 0 is returned in `imbalance`.
+ * load has none: 0 is returned in `imbalance`. Load on a dead GPU is EPLB_ERROR_DATA.
  */
 EPLB_API eplb_status eplb_placement_imbalance(const eplb_placement *placement, int32_t layer,
                                               const double *expert_loads, double *imbalance,

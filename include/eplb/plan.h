@@ -41,7 +41,7 @@ typedef enum eplb_stop {
     EPLB_STOP_OPTIMAL = 0,       /* the placement meets its lower bound: nothing can be better */
     EPLB_STOP_LOCAL_OPTIMUM = 1, /* no move that the algorithm knows improves it */
     EPLB_STOP_EFFORT = 2,        /* within the effort level's tolerance, or its budget is used up */
-    EPLB_STOP_CANCELLED = 3,     /* the progress callback asked to stop */
+    EPLB_STOP_CANCELLED = 3,     /* the progress callback asked to stop before it was planned */
 } eplb_stop;
 
 /* The name that files and the command use, such as "local_optimum". A static string. */
@@ -58,9 +58,9 @@ typedef struct eplb_plan_options {
     int32_t groups;
     int32_t reserved; /* 0 */
 
-    /* Called from the calling thread while layers are planned, with the number of layers done.
-     * Non-zero stops: layers not yet searched keep their current or greedy placement, and the call
-     * succeeds with EPLB_STOP_CANCELLED. NULL (default): none. */
+    /* Called from the calling thread while layers are planned, with the number of layers done, and
+     * at last with all of them. Non-zero stops the search: the call succeeds, with the greedy
+     * placement and EPLB_STOP_CANCELLED for the layers not yet planned. NULL (default): none. */
     int (*progress)(void *progress_context, int32_t layers_done, int32_t layers);
     void *progress_context;
 } eplb_plan_options;
@@ -106,11 +106,13 @@ typedef struct eplb_plan eplb_plan;
  * load: layers x experts; layer ids go over to the placement. A layer without any load keeps its
  *     current placement, or gets an even spread.
  * cluster: live GPUs get all their slots filled, dead ones nothing.
- * current: the placement in force, or NULL. It must be valid, with the load's layers and experts
- *     and the same number of GPUs. A layer whose current placement is as good as the one found
- *     keeps it, so a plan is never worse than what it starts from, and planning the same load
- *     again from its own result copies nothing. Ignored by EPLB_ALGORITHM_EPLB but for the
- *     comparison.
+ * current: the placement in force, or NULL. It must be valid, but for empty slots, with the load's
+ *     layers (in the same order: ids are not compared) and experts and the same number of GPUs. A
+ *     layer whose current placement is as good as the one found, or within the effort's tolerance
+ *     of its bound, keeps it; so a plan is never worse than what it starts from, and planning the
+ *     same load again from its own result copies nothing. A layer cannot keep empty slots, nor
+ *     slots or GPUs that the cluster does not have any more. EPLB_ALGORITHM_EPLB plans every layer
+ *     that has load afresh.
  * options: NULL for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
@@ -118,7 +120,8 @@ typedef struct eplb_plan eplb_plan;
  * EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match.
  *
  * Cost at the default effort, one thread: see the benchmark; 58 layers of 256 experts on 32 GPUs
- * take a few milliseconds. Memory: some 100 bytes for each slot and thread, and the result.
+ * take a few milliseconds. Memory for each thread: some 60 bytes for each slot and expert and
+ * GPUs * experts / 8 bytes; and 8 bytes for each load, and the result.
  */
 EPLB_API eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks,
                                       const eplb_load *load, const eplb_cluster *cluster,
@@ -141,7 +144,8 @@ EPLB_API eplb_status eplb_plan_get_layer(const eplb_plan *plan, int32_t layer,
  * Lower bound of one layer's imbalance: loads [experts] >= 0 on the live GPUs of a cluster, over
  * all replica counts and placements. The largest of: 1 (the mean load); the least T for which the
  * replicas that shares of at most T need, sum_e max(1, ceil(w_e / T)), fit the slots; the largest
- * expert load / the most replicas it can have. 0 when there is no load. O(experts).
+ * expert load / the most replicas it can have. 0 when there is no load. O(slots * log experts), and
+ * with unequal GPUs O((slots - experts) * (experts + GPUs)).
  */
 EPLB_API eplb_status eplb_lower_bound(const eplb_cluster *cluster, const double *expert_loads,
                                       int32_t experts, double *bound, eplb_error *error);

@@ -4,6 +4,9 @@
  * its last argument, which the caller owns and which may be NULL. On failure the error carries the
  * status and one line that names what was wrong, with its value and place; outputs are left as they
  * were (pointers to new objects are set to NULL). On success the error is not touched.
+ *
+ * Pointers must be valid unless a comment says that they may be NULL. Some NULLs are refused with
+ * EPLB_ERROR_ARGUMENT all the same: outputs of functions that make objects, arrays of numbers.
  */
 #ifndef EPLB_STATUS_H
 #define EPLB_STATUS_H

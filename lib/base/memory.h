@@ -19,7 +19,13 @@ static inline eplb_hooks eplb_hooks_resolve(const eplb_hooks *hooks)
     eplb_hooks resolved;
     eplb_hooks_init(&resolved);
     if (hooks != NULL) {
-        eplb_struct_in(&resolved, sizeof(resolved), hooks);
+        eplb_hooks defaults = resolved;
+        (void)eplb_struct_in(&resolved, sizeof(resolved), hooks);
+        if (resolved.allocate == NULL || resolved.reallocate == NULL || resolved.release == NULL) {
+            resolved.allocate = defaults.allocate;
+            resolved.reallocate = defaults.reallocate;
+            resolved.release = defaults.release;
+        }
     }
     return resolved;
 }

@@ -2,6 +2,7 @@
 #include <eplb/cluster.h>
 
 #include "base/memory.h"
+#include "base/range.h"
 #include "model/cluster.h"
 
 static eplb_status new_cluster(eplb_cluster **out, const eplb_hooks *hooks, int32_t gpus,
@@ -39,16 +40,21 @@ eplb_status eplb_cluster_create(eplb_cluster **out, const eplb_hooks *hooks, int
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "cluster: no output");
     }
     *out = NULL;
-    if (gpus < 1 || gpus > EPLB_MAX_GPUS || slots_per_gpu < 1 ||
-        slots_per_gpu > EPLB_MAX_SLOTS / gpus || gpus_per_node < 0) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "cluster: %d GPUs not in 1..%d, %d slots per GPU not in 1..%d, or "
-                              "%d GPUs per node below 0",
-                              gpus, EPLB_MAX_GPUS, slots_per_gpu,
-                              gpus > 0 ? EPLB_MAX_SLOTS / gpus : EPLB_MAX_SLOTS, gpus_per_node);
+    eplb_status status =
+        eplb_check_range("cluster", "number of GPUs", gpus, 1, EPLB_MAX_GPUS, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_range("cluster", "number of slots per GPU", slots_per_gpu, 1,
+                                  EPLB_MAX_SLOTS / gpus, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_check_range("cluster", "number of GPUs per node", gpus_per_node, 0, INT32_MAX,
+                                  error);
+    }
+    if (status != EPLB_OK) {
+        return status;
     }
     eplb_cluster *cluster;
-    eplb_status status = new_cluster(&cluster, hooks, gpus, error);
+    status = new_cluster(&cluster, hooks, gpus, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -94,9 +100,9 @@ static bool has_gpu(const eplb_cluster *cluster, int32_t gpu)
 static eplb_status check_change(const eplb_cluster *cluster, int32_t gpu, const char *what,
                                 int32_t value, int32_t limit, eplb_error *error)
 {
-    if (!has_gpu(cluster, gpu)) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "cluster: GPU %d not in 0..%d", gpu,
-                              cluster->gpus - 1);
+    eplb_status status = eplb_check_range("cluster", "GPU", gpu, 0, cluster->gpus - 1, error);
+    if (status != EPLB_OK) {
+        return status;
     }
     if (value < 0 || value > limit) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "cluster: GPU %d: %s %d not in 0..%d",

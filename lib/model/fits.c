@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether experts fit slots at all. */
+#include <stdbool.h>
+
 #include <eplb/load.h>
 
+#include "base/range.h"
 #include "model/cluster.h"
 #include "model/placement.h"
 
@@ -14,12 +17,20 @@ static int64_t fewest_slots(int32_t experts, int32_t gpus)
 eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots, int32_t *slots_per_gpu,
                                eplb_error *error)
 {
-    if (experts < 1 || experts > EPLB_MAX_EXPERTS || gpus < 1 || gpus > EPLB_MAX_GPUS ||
-        slots < 0 || slots_per_gpu == NULL) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "slots per GPU: %d experts not in 1..%d, %d GPUs not in 1..%d, %d "
-                              "slots below 0, or no output",
-                              experts, EPLB_MAX_EXPERTS, gpus, EPLB_MAX_GPUS, slots);
+    static const char what[] = "slots per GPU";
+    eplb_status status =
+        eplb_check_range(what, "number of experts", experts, 1, EPLB_MAX_EXPERTS, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_range(what, "number of GPUs", gpus, 1, EPLB_MAX_GPUS, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_check_range(what, "number of slots", slots, 0, INT32_MAX, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_check_given(what, "output", slots_per_gpu, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
     }
     long long fewest = fewest_slots(experts, gpus);
     long long most = (long long)experts * gpus;
@@ -47,6 +58,21 @@ eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots, int
     return EPLB_OK;
 }
 
+static bool has_equal_live_gpus(const eplb_cluster *cluster)
+{
+    int32_t slots = -1;
+    for (int32_t g = 0; g < cluster->gpus; g++) {
+        if (!cluster->gpu[g].alive) {
+            continue;
+        }
+        if (slots >= 0 && cluster->gpu[g].slots != slots) {
+            return false;
+        }
+        slots = cluster->gpu[g].slots;
+    }
+    return true;
+}
+
 eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts, eplb_error *error)
 {
     int32_t live = eplb_cluster_live_gpus(cluster);
@@ -55,7 +81,7 @@ eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE, "no live GPU among %d", cluster->gpus);
     }
     if (slots < experts) {
-        long long needed = fewest_slots(experts, live);
+        long long needed = has_equal_live_gpus(cluster) ? fewest_slots(experts, live) : experts;
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
                               "%d slots on %d live GPUs do not hold %d experts: at least %lld "
                               "slots (%lld redundant)",

@@ -4,6 +4,7 @@
 #include <eplb/load.h>
 
 #include "base/memory.h"
+#include "base/range.h"
 
 eplb_status eplb_layer_ids_init(eplb_layer_ids *self, const eplb_hooks *hooks, int32_t layers)
 {
@@ -21,10 +22,13 @@ eplb_status eplb_layer_ids_init(eplb_layer_ids *self, const eplb_hooks *hooks, i
 eplb_status eplb_layer_ids_set(eplb_layer_ids *self, int32_t layers, const int32_t *ids,
                                int32_t model_layers, eplb_error *error)
 {
-    if (ids == NULL || model_layers < 0 || model_layers > EPLB_MAX_LAYERS) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "layer ids: no ids, or %d model layers not in 0..%d", model_layers,
-                              EPLB_MAX_LAYERS);
+    eplb_status status = eplb_check_given("layer ids", "ids", ids, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_range("layer ids", "number of model layers", model_layers, 0,
+                                  EPLB_MAX_LAYERS, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
     }
     int32_t end = model_layers > 0 ? model_layers : EPLB_MAX_LAYERS;
     for (int32_t l = 0; l < layers; l++) {

@@ -2,9 +2,11 @@
 #include <eplb/load.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/range.h"
 #include "model/layer_ids.h"
 #include "model/row.h"
 
@@ -26,18 +28,22 @@ struct eplb_load {
 eplb_status eplb_row_check(const char *what, int32_t layer_id, const double *values, int32_t length,
                            eplb_error *error)
 {
+    char place[64] = "";
     double sum = 0.0;
+    if (layer_id >= 0) {
+        snprintf(place, sizeof(place), " layer %d:", layer_id);
+    }
     for (int32_t e = 0; e < length; e++) {
         if (!isfinite(values[e]) || values[e] < 0.0) {
             return eplb_error_set(error, EPLB_ERROR_DATA,
-                                  "%s: layer %d: expert %d: %g is not a load (finite, >= 0)", what,
-                                  layer_id, e, values[e]);
+                                  "%s:%s expert %d: %g is not a load (finite, >= 0)", what, place,
+                                  e, values[e]);
         }
         sum += values[e];
     }
     if (!isfinite(sum)) {
-        return eplb_error_set(error, EPLB_ERROR_OVERFLOW,
-                              "%s: layer %d: the sum of its loads is too large", what, layer_id);
+        return eplb_error_set(error, EPLB_ERROR_OVERFLOW, "%s:%s the sum of the loads is too large",
+                              what, place);
     }
     return EPLB_OK;
 }
@@ -45,15 +51,14 @@ eplb_status eplb_row_check(const char *what, int32_t layer_id, const double *val
 static eplb_status check_shape(int32_t scenarios, int32_t layers, int32_t experts,
                                eplb_error *error)
 {
-    if (scenarios < 1 || scenarios > EPLB_MAX_SCENARIOS || layers < 1 || layers > EPLB_MAX_LAYERS ||
-        experts < 1 || experts > EPLB_MAX_EXPERTS) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "load of %d scenarios x %d layers x %d experts: each at least 1, at "
-                              "most %d x %d x %d",
-                              scenarios, layers, experts, EPLB_MAX_SCENARIOS, EPLB_MAX_LAYERS,
-                              EPLB_MAX_EXPERTS);
+    eplb_status status =
+        eplb_check_range("load", "number of scenarios", scenarios, 1, EPLB_MAX_SCENARIOS, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_range("load", "number of layers", layers, 1, EPLB_MAX_LAYERS, error);
     }
-    return EPLB_OK;
+    return status == EPLB_OK
+               ? eplb_check_range("load", "number of experts", experts, 1, EPLB_MAX_EXPERTS, error)
+               : status;
 }
 
 eplb_status eplb_load_create(eplb_load **out, const eplb_hooks *hooks, int32_t scenarios,
@@ -128,9 +133,14 @@ int32_t eplb_load_experts(const eplb_load *load)
     return load->experts;
 }
 
-static bool in_range(const eplb_load *load, int32_t scenario, int32_t layer)
+static eplb_status check_place(const eplb_load *load, int32_t scenario, int32_t layer,
+                               eplb_error *error)
 {
-    return scenario >= 0 && scenario < load->scenarios && layer >= 0 && layer < load->layers;
+    eplb_status status =
+        eplb_check_range("load row", "scenario", scenario, 0, load->scenarios - 1, error);
+    return status == EPLB_OK
+               ? eplb_check_range("load row", "layer", layer, 0, load->layers - 1, error)
+               : status;
 }
 
 static double *row_of(const eplb_load *load, int32_t scenario, int32_t layer)
@@ -142,14 +152,14 @@ static double *row_of(const eplb_load *load, int32_t scenario, int32_t layer)
 eplb_status eplb_load_set_row(eplb_load *load, int32_t scenario, int32_t layer,
                               const double *values, eplb_error *error)
 {
-    if (values == NULL || !in_range(load, scenario, layer)) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "load row: scenario %d not in 0..%d, layer %d not in 0..%d, or no "
-                              "values",
-                              scenario, load->scenarios - 1, layer, load->layers - 1);
+    eplb_status status = check_place(load, scenario, layer, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_given("load row", "values", values, error);
     }
-    eplb_status status =
-        eplb_row_check("load", load->layer_ids.ids[layer], values, load->experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    status = eplb_row_check("load", load->layer_ids.ids[layer], values, load->experts, error);
     if (status == EPLB_OK) {
         memcpy(row_of(load, scenario, layer), values, (size_t)load->experts * sizeof(*values));
     }
@@ -158,7 +168,8 @@ eplb_status eplb_load_set_row(eplb_load *load, int32_t scenario, int32_t layer,
 
 const double *eplb_load_row(const eplb_load *load, int32_t scenario, int32_t layer)
 {
-    return in_range(load, scenario, layer) ? row_of(load, scenario, layer) : NULL;
+    bool exists = check_place(load, scenario, layer, NULL) == EPLB_OK;
+    return exists ? row_of(load, scenario, layer) : NULL;
 }
 
 eplb_status eplb_load_set_layer_ids(eplb_load *load, const int32_t *ids, int32_t model_layers,
@@ -180,10 +191,15 @@ int32_t eplb_load_model_layers(const eplb_load *load)
 eplb_status eplb_load_set_scenario(eplb_load *load, int32_t scenario, const char *name,
                                    double weight, eplb_error *error)
 {
-    if (scenario < 0 || scenario >= load->scenarios || !isfinite(weight) || weight <= 0.0) {
+    eplb_status status =
+        eplb_check_range("load", "scenario", scenario, 0, load->scenarios - 1, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    if (!isfinite(weight) || weight <= 0.0) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "scenario %d not in 0..%d, or weight %g not a finite number above 0",
-                              scenario, load->scenarios - 1, weight);
+                              "load: scenario %d: weight %g is not a finite number above 0",
+                              scenario, weight);
     }
     char *copy = NULL;
     if (name != NULL) {

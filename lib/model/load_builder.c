@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/range.h"
 #include "model/row.h"
 
 /* The sum of the rows of one layer. Only experts that were seen take memory. */
@@ -30,10 +31,13 @@ eplb_status eplb_load_builder_create(eplb_load_builder **out, const eplb_hooks *
     if (out != NULL) {
         *out = NULL;
     }
-    if (out == NULL || scenarios < 1 || scenarios > EPLB_MAX_SCENARIOS) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "load builder: no output, or %d scenarios not in 1..%d", scenarios,
-                              EPLB_MAX_SCENARIOS);
+    eplb_status status = eplb_check_given("load builder", "output", out, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_range("load builder", "number of scenarios", scenarios, 1,
+                                  EPLB_MAX_SCENARIOS, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
     }
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
     eplb_load_builder *builder = eplb_alloc_zeroed(&resolved, 1, sizeof(*builder));
@@ -108,19 +112,32 @@ static bool make_room_for_experts(const eplb_hooks *hooks, summed_row *row, int3
     return true;
 }
 
+static eplb_status check_arguments(const eplb_load_builder *builder, int32_t scenario,
+                                   int32_t layer_id, const double *counts, int32_t length,
+                                   eplb_error *error)
+{
+    static const char what[] = "load builder";
+    eplb_status status =
+        eplb_check_range(what, "scenario", scenario, 0, builder->scenarios - 1, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_range(what, "layer", layer_id, 0, EPLB_MAX_LAYERS - 1, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_check_range(what, "number of counts", length, 0, EPLB_MAX_EXPERTS, error);
+    }
+    if (status == EPLB_OK && length > 0) {
+        status = eplb_check_given(what, "counts", counts, error);
+    }
+    return status;
+}
+
 eplb_status eplb_load_builder_add(eplb_load_builder *builder, int32_t scenario, int32_t layer_id,
                                   const double *counts, int32_t length, eplb_error *error)
 {
-    if (scenario < 0 || scenario >= builder->scenarios || layer_id < 0 ||
-        layer_id >= EPLB_MAX_LAYERS || length < 0 || length > EPLB_MAX_EXPERTS ||
-        (counts == NULL && length > 0)) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "load builder: scenario %d not in 0..%d, layer %d not in 0..%d, %d "
-                              "counts not in 0..%d, or no counts",
-                              scenario, builder->scenarios - 1, layer_id, EPLB_MAX_LAYERS - 1,
-                              length, EPLB_MAX_EXPERTS);
+    eplb_status status = check_arguments(builder, scenario, layer_id, counts, length, error);
+    if (status == EPLB_OK) {
+        status = eplb_row_check("counts", layer_id, counts, length, error);
     }
-    eplb_status status = eplb_row_check("counts", layer_id, counts, length, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -237,13 +254,16 @@ eplb_status eplb_load_builder_finish(const eplb_load_builder *builder, eplb_load
     if (out != NULL) {
         *out = NULL;
     }
-    if (out == NULL || experts < 0 || experts > EPLB_MAX_EXPERTS) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "load builder: no output, or %d experts not in 0..%d", experts,
-                              EPLB_MAX_EXPERTS);
+    eplb_status status = eplb_check_given("load builder", "output", out, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_range("load builder", "number of experts", experts, 0, EPLB_MAX_EXPERTS,
+                                  error);
+    }
+    if (status != EPLB_OK) {
+        return status;
     }
     int32_t layers;
-    eplb_status status = collect_layers(builder, NULL, &layers, error);
+    status = collect_layers(builder, NULL, &layers, error);
     if (status == EPLB_OK) {
         status = find_experts(builder, &experts, error);
     }

@@ -3,13 +3,18 @@
 
 #include <math.h>
 
+#include "base/range.h"
+
 eplb_status eplb_load_sum_row(const eplb_load *load, int32_t layer, double *row, double *total,
                               eplb_error *error)
 {
-    if (row == NULL || layer < 0 || layer >= eplb_load_layers(load)) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "sum of scenarios: no row, or layer %d not in 0..%d", layer,
-                              eplb_load_layers(load) - 1);
+    eplb_status status =
+        eplb_check_range("sum of scenarios", "layer", layer, 0, eplb_load_layers(load) - 1, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_given("sum of scenarios", "row", row, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
     }
     int32_t scenarios = eplb_load_scenarios(load);
     int32_t experts = eplb_load_experts(load);

@@ -2,6 +2,7 @@
 #include <eplb/placement.h>
 
 #include "base/memory.h"
+#include "base/range.h"
 #include "model/cluster.h"
 #include "model/layer_ids.h"
 #include "model/placement.h"
@@ -9,13 +10,11 @@
 
 static eplb_status check_shape(int32_t layers, int32_t experts, eplb_error *error)
 {
-    if (layers < 1 || layers > EPLB_MAX_LAYERS || experts < 1 || experts > EPLB_MAX_EXPERTS) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "placement of %d layers x %d experts: each at least 1, at most %d x "
-                              "%d",
-                              layers, experts, EPLB_MAX_LAYERS, EPLB_MAX_EXPERTS);
-    }
-    return EPLB_OK;
+    eplb_status status =
+        eplb_check_range("placement", "number of layers", layers, 1, EPLB_MAX_LAYERS, error);
+    return status == EPLB_OK ? eplb_check_range("placement", "number of experts", experts, 1,
+                                                EPLB_MAX_EXPERTS, error)
+                             : status;
 }
 
 eplb_status eplb_placement_create(eplb_placement **out, const eplb_hooks *hooks,
@@ -25,10 +24,13 @@ eplb_status eplb_placement_create(eplb_placement **out, const eplb_hooks *hooks,
     if (out != NULL) {
         *out = NULL;
     }
-    if (out == NULL || cluster == NULL) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "placement: no output or no cluster");
+    eplb_status status = eplb_check_given("placement", "output", out, error);
+    if (status == EPLB_OK) {
+        status = eplb_check_given("placement", "cluster", cluster, error);
     }
-    eplb_status status = check_shape(layers, experts, error);
+    if (status == EPLB_OK) {
+        status = check_shape(layers, experts, error);
+    }
     if (status != EPLB_OK) {
         return status;
     }
@@ -132,12 +134,9 @@ int32_t eplb_placement_model_layers(const eplb_placement *placement)
 static eplb_status check_layer(const eplb_placement *placement, int32_t layer, const void *array,
                                eplb_error *error)
 {
-    if (layer < 0 || layer >= placement->layers || array == NULL) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "placement: layer %d not in 0..%d, or no array", layer,
-                              placement->layers - 1);
-    }
-    return EPLB_OK;
+    eplb_status status =
+        eplb_check_range("placement", "layer", layer, 0, placement->layers - 1, error);
+    return status == EPLB_OK ? eplb_check_given("placement", "array", array, error) : status;
 }
 
 int32_t *eplb_placement_row_of(eplb_placement *placement, int32_t layer)
@@ -332,6 +331,20 @@ double eplb_imbalance_of(const eplb_cluster *cluster, const double *expert_loads
     return imbalance > 1.0 ? imbalance : 1.0;
 }
 
+/* Only live GPUs compute: what dead ones hold would be lost, not served. */
+static eplb_status check_dead_gpus(const eplb_cluster *cluster, int32_t layer_id,
+                                   const double *gpu_loads, eplb_error *error)
+{
+    for (int32_t g = 0; g < cluster->gpus; g++) {
+        if (!cluster->gpu[g].alive && gpu_loads[g] > 0.0) {
+            return eplb_error_set(error, EPLB_ERROR_DATA,
+                                  "layer %d: GPU %d is dead and holds experts with %g tokens",
+                                  layer_id, g, gpu_loads[g]);
+        }
+    }
+    return EPLB_OK;
+}
+
 eplb_status eplb_placement_imbalance(const eplb_placement *placement, int32_t layer,
                                      const double *expert_loads, double *imbalance,
                                      eplb_error *error)
@@ -345,6 +358,10 @@ eplb_status eplb_placement_imbalance(const eplb_placement *placement, int32_t la
         return eplb_out_of_memory(error);
     }
     eplb_status status = eplb_placement_gpu_loads(placement, layer, expert_loads, gpu_loads, error);
+    if (status == EPLB_OK) {
+        status =
+            check_dead_gpus(placement->cluster, placement->layer_ids.ids[layer], gpu_loads, error);
+    }
     if (status == EPLB_OK) {
         *imbalance =
             eplb_imbalance_of(placement->cluster, expert_loads, placement->experts, gpu_loads);

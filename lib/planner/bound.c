@@ -6,6 +6,19 @@
 #include "model/row.h"
 #include "planner/layer.h"
 
+static double relative_bound(const eplb_layer *layer)
+{
+    double total = 0.0;
+    for (int32_t e = 0; e < layer->shape->experts; e++) {
+        total += layer->load[e];
+    }
+    if (!(total > 0.0)) {
+        return 0.0;
+    }
+    double bound = eplb_layer_bound(layer) / total * (double)layer->shape->gpus;
+    return bound > 1.0 ? bound : 1.0; /* rounding */
+}
+
 eplb_status eplb_lower_bound(const eplb_cluster *cluster, const double *expert_loads,
                              int32_t experts, double *bound, eplb_error *error)
 {
@@ -16,7 +29,7 @@ eplb_status eplb_lower_bound(const eplb_cluster *cluster, const double *expert_l
                               "1..%d",
                               experts, EPLB_MAX_EXPERTS);
     }
-    eplb_status status = eplb_row_check("lower bound", 0, expert_loads, experts, error);
+    eplb_status status = eplb_row_check("lower bound", -1, expert_loads, experts, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -26,15 +39,11 @@ eplb_status eplb_lower_bound(const eplb_cluster *cluster, const double *expert_l
         return status;
     }
     eplb_layer layer;
-    status = eplb_layer_init(&layer, &cluster->hooks, &shape, error);
+    status = eplb_layer_init_counts(&layer, &cluster->hooks, &shape, error);
     if (status == EPLB_OK) {
         layer.load = expert_loads;
         eplb_layer_counts(&layer);
-        double total = 0.0;
-        for (int32_t e = 0; e < experts; e++) {
-            total += expert_loads[e];
-        }
-        *bound = total > 0.0 ? eplb_layer_bound(&layer) / total * (double)shape.gpus : 0.0;
+        *bound = relative_bound(&layer);
     }
     eplb_layer_free(&layer, &cluster->hooks);
     eplb_shape_free(&shape, &cluster->hooks);

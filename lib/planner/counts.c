@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How many replicas each expert gets, and what that says about every placement. */
+#include <string.h>
+
 #include "planner/layer.h"
 
 /* A heap of experts, the one to get the next replica on top. */
@@ -83,29 +85,61 @@ static bool room_for_another(eplb_layer *layer, int32_t expert)
     return true;
 }
 
-void eplb_layer_counts(eplb_layer *layer)
+static void one_replica_each(eplb_layer *layer)
 {
-    const eplb_shape *shape = layer->shape;
-    expert_heap heap = {.layer = layer, .items = layer->heap, .size = shape->experts};
-    for (int32_t e = 0; e < shape->experts; e++) {
+    for (int32_t e = 0; e < layer->shape->experts; e++) {
         layer->count[e] = 1;
         layer->share[e] = layer->load[e];
-        heap.items[e] = e;
     }
-    for (int32_t i = heap.size / 2 - 1; i >= 0; i--) {
-        sift_down(&heap, i);
+}
+
+/* Gives the spare slots to the experts of the heap, whose items are in no order yet. */
+static void share_spare_slots(eplb_layer *layer, expert_heap *heap)
+{
+    for (int32_t i = heap->size / 2 - 1; i >= 0; i--) {
+        sift_down(heap, i);
     }
-    for (int32_t spare = shape->slots - shape->experts; spare > 0 && heap.size > 0;) {
-        int32_t e = heap.items[0];
+    for (int32_t spare = layer->shape->slots - layer->shape->experts;
+         spare > 0 && heap->size > 0;) {
+        int32_t e = heap->items[0];
         if (!room_for_another(layer, e)) {
-            remove_top(&heap); /* and it stays so: room only shrinks */
+            remove_top(heap); /* and it stays so: room only shrinks */
             continue;
         }
         layer->count[e]++;
         layer->share[e] = layer->load[e] / (double)layer->count[e];
-        sift_down(&heap, 0);
+        sift_down(heap, 0);
         spare--;
     }
+}
+
+void eplb_layer_counts(eplb_layer *layer)
+{
+    expert_heap heap = {.layer = layer, .items = layer->heap, .size = layer->shape->experts};
+    one_replica_each(layer);
+    for (int32_t e = 0; e < heap.size; e++) {
+        heap.items[e] = e;
+    }
+    share_spare_slots(layer, &heap);
+}
+
+bool eplb_layer_filler_counts(eplb_layer *layer)
+{
+    const eplb_shape *shape = layer->shape;
+    int32_t fillers = shape->experts - (shape->slots - shape->gpus);
+    if (!shape->uniform || fillers < 1) {
+        return false;
+    }
+    for (int32_t e = 0; e < shape->experts; e++) {
+        layer->order[e] = e;
+    }
+    eplb_sort_descending(layer->order, shape->experts, layer->load, layer->position);
+    expert_heap heap = {.layer = layer, .items = layer->heap, .size = fillers};
+    one_replica_each(layer);
+    memcpy(heap.items, layer->order + shape->experts - fillers,
+           (size_t)fillers * sizeof(*heap.items));
+    share_spare_slots(layer, &heap);
+    return true;
 }
 
 double eplb_layer_largest_share(const eplb_layer *layer)

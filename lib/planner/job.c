@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "planner/job.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -9,16 +10,20 @@
 #include "model/placement.h"
 #include "planner/solve.h"
 
+/* Relative difference below which two imbalances are the same. */
+#define ROUNDING 1e-12
+
 /* What the threads share. */
 typedef struct run {
     const eplb_plan_job *job;
     eplb_shape shape;
-    double *loads;      /* [layers][experts], scenarios summed */
-    double *totals;     /* [layers] */
-    bool keeps_current; /* the current placement's slots are the cluster's */
+    double *loads;   /* [layers][experts], scenarios summed */
+    double *totals;  /* [layers] */
+    bool same_slots; /* the current placement's slots and live GPUs are the cluster's */
     atomic_int next;
     atomic_int done;
     atomic_bool cancelled;
+    int reported; /* by the calling thread: layers done */
 } run;
 
 /* One thread and its memory. */
@@ -31,20 +36,18 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
-static void sort_ascending(int32_t *values, int32_t count)
+/* Writes a GPU's experts in the order of their ids: a search leaves them in none. */
+static void write_ascending(const eplb_layer *layer, int32_t gpu, int32_t *slots)
 {
-    for (int32_t i = 1; i < count; i++) {
-        int32_t value = values[i];
-        int32_t k = i;
-        for (; k > 0 && values[k - 1] > value; k--) {
-            values[k] = values[k - 1];
+    const uint64_t *bits = layer->holds + (size_t)gpu * (size_t)layer->words;
+    for (int32_t word = 0; word < layer->words; word++) {
+        for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
+            *slots++ = 64 * word + __builtin_ctzll(left);
         }
-        values[k] = value;
     }
 }
 
-/* Writes the planned layer into the placement's row. A search leaves each GPU's experts in no
- * order: they get that of their ids. The classical algorithm has its own. */
+/* Writes the planned layer into the placement's row. */
 static void write_row(const worker *w, int32_t *row)
 {
     const eplb_cluster *cluster = w->run->job->cluster;
@@ -53,12 +56,12 @@ static void write_row(const worker *w, int32_t *row)
         row[s] = -1;
     }
     for (int32_t g = 0; g < shape->gpus; g++) {
-        int32_t *gpu_row = row + cluster->first_slot[shape->cluster_gpu[g]];
-        int32_t slots = shape->first_slot[g + 1] - shape->first_slot[g];
-        memcpy(gpu_row, w->layer.slot_expert + shape->first_slot[g],
-               (size_t)slots * sizeof(*gpu_row));
+        int32_t *slots = row + cluster->first_slot[shape->cluster_gpu[g]];
         if (w->run->job->options->algorithm == EPLB_ALGORITHM_SEARCH) {
-            sort_ascending(gpu_row, slots);
+            write_ascending(&w->layer, g, slots);
+        } else { /* which may hold an expert twice, and has an order of its own */
+            size_t count = (size_t)(shape->first_slot[g + 1] - shape->first_slot[g]);
+            memcpy(slots, w->layer.slot_expert + shape->first_slot[g], count * sizeof(*slots));
         }
     }
 }
@@ -76,6 +79,24 @@ static double score(worker *w, const eplb_cluster *cluster, const int32_t *row)
     return eplb_imbalance_of(cluster, w->layer.load, shape->experts, w->gpu_loads);
 }
 
+/* Whether the layer's current row is what a plan may be: it was checked to be valid but for empty
+ * slots. */
+static bool can_keep_current(const run *r, int32_t layer)
+{
+    if (!r->same_slots) {
+        return false;
+    }
+    const int32_t *row = eplb_placement_row(r->job->current, layer);
+    for (int32_t s = 0; s < r->shape.slots; s++) {
+        int32_t gpu = r->shape.slot_gpu[s];
+        int32_t first = r->job->cluster->first_slot[r->shape.cluster_gpu[gpu]];
+        if (row[first + s - r->shape.first_slot[gpu]] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void keep_current(const run *r, int32_t layer)
 {
     memcpy(eplb_placement_row_of(r->job->placement, layer),
@@ -86,7 +107,7 @@ static void keep_current(const run *r, int32_t layer)
 /* A layer without load keeps its placement or is spread evenly; it is not scored. */
 static void place_idle_layer(const run *r, int32_t layer)
 {
-    if (r->keeps_current) {
+    if (can_keep_current(r, layer)) {
         keep_current(r, layer);
     } else {
         /* It fits: the shape was made. */
@@ -108,7 +129,26 @@ static eplb_stop solve(worker *w, double *bound)
     bool cancelled = atomic_load(&w->run->cancelled);
     eplb_effort effort = eplb_effort_of(cancelled ? 1 : options->effort, w->run->shape.slots);
     eplb_stop stop = eplb_layer_solve(&w->layer, &effort, bound);
-    return cancelled && stop != EPLB_STOP_OPTIMAL ? EPLB_STOP_CANCELLED : stop;
+    return cancelled ? EPLB_STOP_CANCELLED : stop;
+}
+
+/* The current row stays where a plan is no better, but for rounding or what the effort tolerates:
+ * copies for less would be copies for nothing. */
+static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *result)
+{
+    const run *r = w->run;
+    const eplb_plan_job *job = r->job;
+    result->imbalance_before =
+        score(w, job->current->cluster, eplb_placement_row(job->current, index));
+    if (job->options->algorithm == EPLB_ALGORITHM_EPLB || !can_keep_current(r, index)) {
+        return;
+    }
+    double tolerance = eplb_effort_of(job->options->effort, r->shape.slots).tolerance;
+    if (result->imbalance_before <= result->imbalance_after * (1.0 + ROUNDING) ||
+        result->imbalance_before <= result->lower_bound * (1.0 + tolerance)) {
+        keep_current(r, index);
+        result->imbalance_after = result->imbalance_before;
+    }
 }
 
 static void plan_layer(worker *w, int32_t index)
@@ -130,27 +170,34 @@ static void plan_layer(worker *w, int32_t index)
     result->moves = w->layer.moves;
     write_row(w, row);
     result->imbalance_after = score(w, job->cluster, row);
-    if (job->current != NULL) {
-        result->imbalance_before =
-            score(w, job->current->cluster, eplb_placement_row(job->current, index));
-        /* Copies for a gain below rounding would be copies for nothing. */
-        if (r->keeps_current && job->options->algorithm != EPLB_ALGORITHM_EPLB &&
-            result->imbalance_before <= result->imbalance_after * (1.0 + 1e-12)) {
-            keep_current(r, index);
-            result->imbalance_after = result->imbalance_before;
-        }
-    }
     /* Rounding must not lift the bound above what was found. */
     double relative = bound / r->totals[index] * (double)r->shape.gpus;
     result->lower_bound = relative < result->imbalance_after ? relative : result->imbalance_after;
     result->lower_bound = result->lower_bound > 1.0 ? result->lower_bound : 1.0;
+    if (job->current != NULL) {
+        compare_with_current(w, index, result);
+    }
+    if (result->imbalance_after <= result->lower_bound * (1.0 + ROUNDING) &&
+        result->stop != EPLB_STOP_CANCELLED) {
+        result->stop = EPLB_STOP_OPTIMAL;
+    }
+}
+
+/* Tells the caller how many layers are done; remembers a wish to stop. */
+static void report_progress(run *r, int done)
+{
+    const eplb_plan_options *options = r->job->options;
+    r->reported = done;
+    if (options->progress != NULL &&
+        options->progress(options->progress_context, done, eplb_load_layers(r->job->load)) != 0) {
+        atomic_store(&r->cancelled, true);
+    }
 }
 
 static void *work(void *argument)
 {
     worker *w = argument;
     run *r = w->run;
-    const eplb_plan_options *options = r->job->options;
     int layers = eplb_load_layers(r->job->load);
     for (;;) {
         int index = atomic_fetch_add(&r->next, 1);
@@ -159,9 +206,8 @@ static void *work(void *argument)
         }
         plan_layer(w, index);
         int done = atomic_fetch_add(&r->done, 1) + 1;
-        if (w->calls_progress && options->progress != NULL &&
-            options->progress(options->progress_context, done, layers) != 0) {
-            atomic_store(&r->cancelled, true);
+        if (w->calls_progress) {
+            report_progress(r, done);
         }
     }
 }
@@ -199,6 +245,11 @@ static void run_workers(worker *workers, int32_t count)
     for (int32_t i = 1; i < started; i++) {
         (void)pthread_join(workers[i].thread, NULL);
     }
+    run *r = workers[0].run;
+    int layers = eplb_load_layers(r->job->load);
+    if (r->reported < layers) { /* other threads had the last layers */
+        report_progress(r, layers);
+    }
 }
 
 /* The current rows can stay where they are when slots and live GPUs are the same. */
@@ -210,6 +261,17 @@ static bool same_slots(const eplb_cluster *a, const eplb_cluster *b)
         }
     }
     return true;
+}
+
+/* Scales a row by the power of two that brings its total near 1: exact, and no sum or product of a
+ * search can overflow then. */
+static void normalise(double *row, int32_t experts, double *total)
+{
+    int exponent;
+    *total = frexp(*total, &exponent);
+    for (int32_t e = 0; e < experts; e++) {
+        row[e] = ldexp(row[e], -exponent);
+    }
 }
 
 static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
@@ -230,14 +292,13 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     if (r->loads == NULL || r->totals == NULL) {
         return eplb_out_of_memory(error);
     }
-    if (job->current != NULL && same_slots(job->cluster, job->current->cluster)) {
-        status = eplb_placement_validate(job->current, 0, NULL);
-        r->keeps_current = status == EPLB_OK; /* it may have empty slots, and then it cannot stay */
-        status = status == EPLB_ERROR_NOMEM ? eplb_out_of_memory(error) : EPLB_OK;
-    }
+    r->same_slots = job->current != NULL && same_slots(job->cluster, job->current->cluster);
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
-        status = eplb_load_sum_row(job->load, l, r->loads + (size_t)l * (size_t)experts,
-                                   &r->totals[l], error);
+        double *row = r->loads + (size_t)l * (size_t)experts;
+        status = eplb_load_sum_row(job->load, l, row, &r->totals[l], error);
+        if (status == EPLB_OK) {
+            normalise(row, experts, &r->totals[l]);
+        }
     }
     return status;
 }

@@ -29,14 +29,20 @@ static void number_live_slots(eplb_shape *shape, const eplb_cluster *cluster)
     }
 }
 
+/* Room for k experts grows, from k - 1, by the GPUs with k slots or more. */
 static void fill_distinct_room(eplb_shape *shape)
 {
-    for (int32_t k = 0; k <= shape->experts; k++) {
-        shape->distinct_room[k] = 0;
-        for (int32_t g = 0; g < shape->gpus; g++) {
-            int32_t slots = shape->first_slot[g + 1] - shape->first_slot[g];
-            shape->distinct_room[k] += slots < k ? slots : k;
-        }
+    int64_t *room = shape->distinct_room;
+    memset(room, 0, ((size_t)shape->experts + 1) * sizeof(*room));
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        room[shape->first_slot[g + 1] - shape->first_slot[g]]++; /* at most `experts` slots */
+    }
+    int64_t with_k_or_more = shape->gpus - room[0];
+    room[0] = 0;
+    for (int32_t k = 1; k <= shape->experts; k++) {
+        int64_t with_k = room[k];
+        room[k] = room[k - 1] + with_k_or_more;
+        with_k_or_more -= with_k;
     }
 }
 
@@ -80,51 +86,77 @@ void eplb_shape_free(eplb_shape *shape, const eplb_hooks *hooks)
     memset(shape, 0, sizeof(*shape));
 }
 
-eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
-                            eplb_error *error)
+typedef struct array {
+    void **memory;
+    size_t count;
+    size_t size;
+} array;
+
+/* Makes all arrays or frees the layer. */
+static eplb_status allocate(eplb_layer *layer, const eplb_hooks *hooks, const array *arrays,
+                            size_t count, eplb_error *error)
 {
-    memset(layer, 0, sizeof(*layer));
-    layer->shape = shape;
-    layer->words = (shape->experts + 63) / 64;
-    size_t experts = (size_t)shape->experts;
-    size_t slots = (size_t)shape->slots;
-    size_t gpus = (size_t)shape->gpus;
-    size_t most = (size_t)larger(larger(shape->experts, shape->slots), shape->gpus);
-    size_t bits;
-    if (!eplb_size_mul(gpus, (size_t)layer->words, &bits)) {
-        return eplb_error_set(error, EPLB_ERROR_OVERFLOW, "plan: its size overflows");
-    }
-    struct {
-        void **array;
-        size_t count;
-        size_t size;
-    } arrays[] = {
-        {(void **)&layer->slot_expert, slots, sizeof(int32_t)},
-        {(void **)&layer->count, experts, sizeof(int32_t)},
-        {(void **)&layer->share, experts, sizeof(double)},
-        {(void **)&layer->gpu_load, gpus, sizeof(double)},
-        {(void **)&layer->holds, bits, sizeof(uint64_t)},
-        {(void **)&layer->slot_replica, slots, sizeof(int32_t)},
-        {(void **)&layer->replica_slot, slots, sizeof(int32_t)},
-        {(void **)&layer->first, experts, sizeof(int32_t)},
-        {(void **)&layer->next, slots, sizeof(int32_t)},
-        {(void **)&layer->order, most, sizeof(int32_t)},
-        {(void **)&layer->position, most, sizeof(int32_t)},
-        {(void **)&layer->heap, most, sizeof(int32_t)},
-        {(void **)&layer->aside, most + 1, sizeof(int32_t)},
-        {(void **)&layer->key, most, sizeof(double)},
-        {(void **)&layer->room, gpus, sizeof(int32_t)},
-        {(void **)&layer->gpu_change, gpus, sizeof(double)},
-        {(void **)&layer->best, slots, sizeof(int32_t)},
-    };
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-        *arrays[i].array = eplb_alloc_zeroed(hooks, arrays[i].count, arrays[i].size);
-        if (*arrays[i].array == NULL) {
+    for (size_t i = 0; i < count; i++) {
+        *arrays[i].memory = eplb_alloc_zeroed(hooks, arrays[i].count, arrays[i].size);
+        if (*arrays[i].memory == NULL) {
             eplb_layer_free(layer, hooks);
             return eplb_out_of_memory(error);
         }
     }
     return EPLB_OK;
+}
+
+#define ARRAY(member, length)                                                                      \
+    {                                                                                              \
+        (void **)&layer->member, length, sizeof(*layer->member)                                    \
+    }
+#define ALLOCATE(arrays) allocate(layer, hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error)
+
+eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
+                                   const eplb_shape *shape, eplb_error *error)
+{
+    memset(layer, 0, sizeof(*layer));
+    layer->shape = shape;
+    size_t experts = (size_t)shape->experts;
+    size_t most = (size_t)larger(larger(shape->experts, shape->slots), shape->gpus);
+    const array arrays[] = {
+        ARRAY(count, experts),
+        ARRAY(share, experts),
+        ARRAY(heap, most),
+        ARRAY(aside, most + 1),
+    };
+    return ALLOCATE(arrays);
+}
+
+eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
+                            eplb_error *error)
+{
+    eplb_status status = eplb_layer_init_counts(layer, hooks, shape, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    layer->words = (shape->experts + 63) / 64;
+    size_t experts = (size_t)shape->experts;
+    size_t slots = (size_t)shape->slots;
+    size_t gpus = (size_t)shape->gpus;
+    size_t most = (size_t)larger(larger(shape->experts, shape->slots), shape->gpus);
+    const array arrays[] = {
+        ARRAY(slot_expert, slots),
+        ARRAY(gpu_load, gpus),
+        ARRAY(holds, gpus * (size_t)layer->words), /* at most 2^26 */
+        ARRAY(slot_replica, slots),
+        ARRAY(replica_slot, slots),
+        ARRAY(first, experts),
+        ARRAY(next, slots),
+        ARRAY(order, most),
+        ARRAY(position, most),
+        ARRAY(key, most),
+        ARRAY(room, gpus),
+        ARRAY(gpu_change, gpus),
+        ARRAY(best, slots),
+        ARRAY(start, slots),
+    };
+    return ALLOCATE(arrays);
 }
 
 void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks)
@@ -133,7 +165,7 @@ void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks)
                       layer->holds,        layer->slot_replica, layer->first, layer->next,
                       layer->replica_slot, layer->order,        layer->heap,  layer->aside,
                       layer->position,     layer->key,          layer->room,  layer->gpu_change,
-                      layer->best};
+                      layer->best,         layer->start};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }

@@ -60,12 +60,17 @@ typedef struct eplb_layer {
     int32_t *aside;     /* [max(experts, slots, gpus) + 1] */
     double *key;        /* [max(experts, slots, gpus)] */
     int32_t *room;      /* [gpus] */
-    double *gpu_change; /* [gpus] all zero between calls */
-    int32_t *best;      /* [slots] slot_expert of the best placement so far */
+    double *gpu_change; /* [gpus] */
+    int32_t *best;      /* [slots] the search: slot_expert of the best placement so far */
+    int32_t *start;     /* [slots] slot_expert of another start */
 } eplb_layer;
 
 eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
                             eplb_error *error);
+
+/* Only what eplb_layer_counts and eplb_layer_bound use. */
+eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
+                                   const eplb_shape *shape, eplb_error *error);
 void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks);
 
 /* Derives counts, shares, replicas, bits and GPU loads from slot_expert. O(slots + gpus * words).
@@ -96,6 +101,14 @@ void eplb_sort_descending(int32_t *ids, int32_t count, const double *key, int32_
  * GPU. Fills count and share. Minimises the largest share.
  */
 void eplb_layer_counts(eplb_layer *layer);
+
+/*
+ * Other counts, good where most experts are alike and slots per GPU are few: the coldest experts
+ * share one slot of each GPU, all others get one replica. The shares of the cold ones are small
+ * then, and fill up GPUs whose other slots hold whole experts. False, and counts unchanged, where
+ * GPUs differ or too few experts are left for that slot.
+ */
+bool eplb_layer_filler_counts(eplb_layer *layer);
 
 /* Largest share: after eplb_layer_counts no choice of counts has a smaller one. */
 double eplb_layer_largest_share(const eplb_layer *layer);

@@ -55,6 +55,10 @@ static eplb_status check_options(const eplb_plan_options *options, eplb_error *e
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d threads not in 1..%d",
                               options->threads, EPLB_MAX_THREADS);
     }
+    if (options->reserved != 0) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: reserved is %d, not 0",
+                              options->reserved);
+    }
     if (options->groups < 1) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d groups below 1",
                               options->groups);
@@ -176,9 +180,9 @@ static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, epl
         info->imbalance_after_mean /= info->scored_layers;
         info->lower_bound_mean /= info->scored_layers;
     }
-    eplb_status status = eplb_placement_validate(plan->placement, 0, error);
-    info->valid = status == EPLB_OK;
-    return status == EPLB_ERROR_NOMEM ? status : EPLB_OK;
+    eplb_status status = eplb_placement_validate(plan->placement, 0, NULL);
+    info->valid = status == EPLB_OK; /* not so is no error of the call */
+    return status == EPLB_ERROR_NOMEM ? eplb_out_of_memory(error) : EPLB_OK;
 }
 
 static eplb_status allocate_plan(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
@@ -215,10 +219,14 @@ eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const epl
     *out = NULL;
     eplb_plan_options complete;
     eplb_plan_options_init(&complete);
-    if (options != NULL) {
-        eplb_struct_in(&complete, sizeof(complete), options);
+    eplb_status status = EPLB_OK;
+    if (options != NULL && !eplb_struct_in(&complete, sizeof(complete), options)) {
+        status = eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                                "plan: options without struct_size: see eplb_plan_options_init");
     }
-    eplb_status status = check_inputs(load, cluster, current, &complete, error);
+    if (status == EPLB_OK) {
+        status = check_inputs(load, cluster, current, &complete, error);
+    }
     if (status != EPLB_OK) {
         return status;
     }

@@ -28,23 +28,73 @@ eplb_effort eplb_effort_of(int32_t level, int32_t slots)
     return effort;
 }
 
+/* Packs the counts at hand and mends by swaps; returns the largest load. */
+static double build(eplb_layer *layer, double enough)
+{
+    eplb_layer_pack(layer);
+    eplb_layer_swap_descent(layer, enough);
+    eplb_layer_index(layer);
+    return eplb_layer_worst(layer);
+}
+
+static void swap_arrays(eplb_layer *layer)
+{
+    int32_t *placement = layer->slot_expert;
+    layer->slot_expert = layer->start;
+    layer->start = placement;
+}
+
+static void exchange_start(eplb_layer *layer)
+{
+    swap_arrays(layer);
+    eplb_layer_index(layer);
+}
+
+/* Tries the filler counts beside the placement at hand, whose largest load is `worst`. The better
+ * one is at hand afterwards and the other in layer->start; false when there is no other. */
+static bool try_fillers(eplb_layer *layer, double enough, double *worst)
+{
+    double largest = 0.0;
+    for (int32_t e = 0; e < layer->shape->experts; e++) {
+        largest = layer->load[e] > largest ? layer->load[e] : largest;
+    }
+    if (largest >= *worst || !eplb_layer_filler_counts(layer)) {
+        return false;
+    }
+    swap_arrays(layer);
+    double other = build(layer, enough);
+    if (other < *worst) {
+        *worst = other;
+    } else {
+        exchange_start(layer);
+    }
+    return true;
+}
+
 eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double *bound)
 {
     layer->moves = 0;
     eplb_layer_counts(layer);
     *bound = eplb_layer_bound(layer);
-    eplb_layer_pack(layer);
     double optimal = *bound * (1.0 + ROUNDING);
     double enough = *bound * (1.0 + effort->tolerance);
     enough = enough > optimal ? enough : optimal;
-    eplb_layer_swap_descent(layer, enough);
-    eplb_layer_index(layer);
-    double worst = eplb_layer_worst(layer);
-    if (worst > enough && effort->budget.rounds > 0) {
+    double worst = build(layer, enough);
+    bool has_other = worst > enough && try_fillers(layer, enough, &worst);
+    if (effort->budget.rounds == 0) {
+        return worst <= optimal ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
+    }
+    if (worst > enough) {
         worst = eplb_layer_search(layer, *bound, enough, &effort->budget);
     }
-    if (worst <= optimal) {
-        return EPLB_STOP_OPTIMAL;
+    if (worst > enough && has_other && layer->shape->slots <= SMALL_LAYER) {
+        exchange_start(layer);
+        double other = eplb_layer_search(layer, *bound, enough, &effort->budget);
+        if (other < worst) {
+            worst = other;
+        } else {
+            exchange_start(layer);
+        }
     }
-    return effort->budget.rounds > 0 ? EPLB_STOP_EFFORT : EPLB_STOP_LOCAL_OPTIMUM;
+    return worst <= optimal ? EPLB_STOP_OPTIMAL : EPLB_STOP_EFFORT;
 }

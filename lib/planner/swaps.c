@@ -13,6 +13,9 @@ typedef struct descent {
     double mean;
 } descent;
 
+/* Real layers end after some 10 to 20 moves looked at for each slot. */
+#define MOVES_PER_SLOT 1000
+
 /* A swap that takes this part of the heaviest GPU's excess over the mean is taken at once. */
 #define GOOD_PART 0.75
 
@@ -23,27 +26,17 @@ typedef struct swap {
     double worst;  /* the larger of the two GPUs' loads after the swap */
 } swap;
 
-static void insert_sorted(descent *d, int32_t first, int32_t slot)
-{
-    int32_t expert = d->layer->slot_expert[slot];
-    double share = d->slot_share[slot];
-    while (slot > first && d->slot_share[slot - 1] < share) {
-        d->layer->slot_expert[slot] = d->layer->slot_expert[slot - 1];
-        d->slot_share[slot] = d->slot_share[slot - 1];
-        slot--;
-    }
-    d->layer->slot_expert[slot] = expert;
-    d->slot_share[slot] = share;
-}
-
 static void sort_slots(descent *d)
 {
-    const eplb_shape *shape = d->layer->shape;
-    for (int32_t g = 0; g < shape->gpus; g++) {
-        for (int32_t s = shape->first_slot[g]; s < shape->first_slot[g + 1]; s++) {
-            d->slot_share[s] = d->layer->share[d->layer->slot_expert[s]];
-            insert_sorted(d, shape->first_slot[g], s);
-        }
+    eplb_layer *layer = d->layer;
+    const int32_t *first_slot = layer->shape->first_slot;
+    for (int32_t g = 0; g < layer->shape->gpus; g++) {
+        int32_t *experts = layer->slot_expert + first_slot[g];
+        eplb_sort_descending(experts, first_slot[g + 1] - first_slot[g], layer->share,
+                             layer->aside);
+    }
+    for (int32_t s = 0; s < layer->shape->slots; s++) {
+        d->slot_share[s] = layer->share[layer->slot_expert[s]];
     }
 }
 
@@ -85,6 +78,19 @@ static void scan_pair(const descent *d, int32_t heavy, int32_t place, swap *best
             *best = (swap){i, j - 1, place, middle + nearest};
         }
     }
+}
+
+static void insert_sorted(descent *d, int32_t first, int32_t slot)
+{
+    int32_t expert = d->layer->slot_expert[slot];
+    double share = d->slot_share[slot];
+    while (slot > first && d->slot_share[slot - 1] < share) {
+        d->layer->slot_expert[slot] = d->layer->slot_expert[slot - 1];
+        d->slot_share[slot] = d->slot_share[slot - 1];
+        slot--;
+    }
+    d->layer->slot_expert[slot] = expert;
+    d->slot_share[slot] = share;
 }
 
 static void reinsert(descent *d, int32_t slot, int32_t first, int32_t end)
@@ -147,16 +153,16 @@ static void reorder_gpu(descent *d, int32_t place)
 
 static void sort_gpus(descent *d)
 {
+    eplb_layer *layer = d->layer;
+    int32_t gpus = layer->shape->gpus;
     double total = 0.0;
-    for (int32_t g = 0; g < d->layer->shape->gpus; g++) {
-        total += d->layer->gpu_load[g];
+    for (int32_t g = 0; g < gpus; g++) {
+        total += layer->gpu_load[g];
         d->by_load[g] = g;
-        for (int32_t k = g; k > 0 && lighter(d->layer, g, d->by_load[k - 1]); k--) {
-            d->by_load[k] = d->by_load[k - 1];
-            d->by_load[k - 1] = g;
-        }
+        layer->gpu_change[g] = -layer->gpu_load[g];
     }
-    d->mean = total / (double)d->layer->shape->gpus;
+    eplb_sort_descending(d->by_load, gpus, layer->gpu_change, layer->aside);
+    d->mean = total / (double)gpus;
 }
 
 /* Finds a swap of the heaviest GPU, the lightest partners first. */
@@ -186,7 +192,8 @@ void eplb_layer_swap_descent(eplb_layer *layer, double enough)
     descent d = {.layer = layer, .slot_share = layer->key, .by_load = layer->heap};
     sort_slots(&d);
     sort_gpus(&d);
-    while (layer->gpu_load[d.by_load[last]] > enough) {
+    int64_t budget = layer->moves + (int64_t)MOVES_PER_SLOT * layer->shape->slots;
+    while (layer->gpu_load[d.by_load[last]] > enough && layer->moves < budget) {
         swap best = find_swap(&d);
         if (best.place < 0) {
             break;

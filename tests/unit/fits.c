@@ -79,7 +79,19 @@ static void cluster_without_a_live_gpu_is_refused(void **state)
     eplb_cluster_destroy(&cluster);
 }
 
-TEST_MAIN(cmocka_unit_test(as_many_slots_as_experts_fit),
+static void unequal_gpus_need_no_more_slots_than_experts(void **state)
+{
+    (void)state;
+    eplb_cluster *cluster = make_cluster(3, 2, 0);
+    eplb_error error;
+    assert_ok(eplb_cluster_set_slots(cluster, 0, 3, &error), &error);
+    assert_status(eplb_cluster_check_fits(cluster, 8, &error), EPLB_ERROR_INFEASIBLE, &error);
+    assert_contains(error.message, "at least 8 slots (0 redundant)");
+    eplb_cluster_destroy(&cluster);
+}
+
+TEST_MAIN(cmocka_unit_test(unequal_gpus_need_no_more_slots_than_experts),
+          cmocka_unit_test(as_many_slots_as_experts_fit),
           cmocka_unit_test(too_few_slots_name_the_fewest_redundant_experts),
           cmocka_unit_test(gpu_with_more_slots_than_experts_is_refused),
           cmocka_unit_test(dead_gpus_hold_nothing),

@@ -204,7 +204,25 @@ static void failing_allocation_leaks_nothing(void **state)
     eplb_cluster_destroy(&cluster);
 }
 
-TEST_MAIN(cmocka_unit_test(replicas_share_evenly), cmocka_unit_test(imbalance_is_largest_over_mean),
+static void load_on_a_dead_gpu_has_no_imbalance(void **state)
+{
+    (void)state;
+    eplb_cluster *cluster = make_cluster(2, 2, 0);
+    assert_ok(eplb_cluster_set_alive(cluster, 1, 0, NULL), NULL);
+    eplb_placement *placement = make_placement(cluster, 1, 4);
+    set_row(placement, 0, (int32_t[]){0, 1, 2, 3});
+    const double tokens[] = {5, 5, 0, 7};
+    double imbalance = -7.0;
+    eplb_error error;
+    assert_status(eplb_placement_imbalance(placement, 0, tokens, &imbalance, &error),
+                  EPLB_ERROR_DATA, &error);
+    assert_contains(error.message, "GPU 1 is dead and holds experts with 7 tokens");
+    assert_true(imbalance == -7.0);
+    eplb_placement_destroy(&placement);
+}
+
+TEST_MAIN(cmocka_unit_test(load_on_a_dead_gpu_has_no_imbalance),
+          cmocka_unit_test(replicas_share_evenly), cmocka_unit_test(imbalance_is_largest_over_mean),
           cmocka_unit_test(imbalance_does_not_depend_on_the_unit),
           cmocka_unit_test(layer_without_load_has_no_imbalance),
           cmocka_unit_test(perfect_balance_is_one_and_not_less),

@@ -152,6 +152,55 @@ static void plan_of_own_result_moves_nothing(void **state)
     eplb_plan_destroy(&first);
 }
 
+/* A current placement: layers 0 and 2 full, layer 1 with the row given. */
+static eplb_placement *current_with(const fixture *f, const int32_t *full, const int32_t *other)
+{
+    eplb_placement *current;
+    assert_ok(eplb_placement_create(&current, NULL, f->cluster, LAYERS, EXPERTS, NULL), NULL);
+    for (int32_t l = 0; l < LAYERS; l++) {
+        assert_ok(eplb_placement_set_row(current, l, l == 1 ? other : full, NULL), NULL);
+    }
+    return current;
+}
+
+static void empty_slot_in_one_layer_is_no_reason_to_move_another(void **state)
+{
+    fixture *f = *state;
+    eplb_plan *plan = plan_of(f->load, f->cluster, NULL, NULL);
+    int32_t rows[2][SLOTS];
+    memcpy(rows[0], eplb_placement_row(eplb_plan_placement(plan), 0), sizeof(rows[0]));
+    static const int32_t with_hole[SLOTS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, -1};
+    eplb_placement *current = current_with(f, rows[0], with_hole);
+    eplb_plan *again = plan_of(f->load, f->cluster, current, NULL);
+    assert_int_equal(info_of(again).valid, 1);
+    assert_int_equal(layer_of(again, 0).copies, 0);
+    assert_memory_equal(eplb_placement_row(eplb_plan_placement(again), 0), rows[0],
+                        sizeof(rows[0]));
+    eplb_plan_destroy(&again);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+}
+
+static void current_placement_at_its_bound_is_kept_and_optimal(void **state)
+{
+    fixture *f = *state;
+    double equal[EXPERTS];
+    static const int32_t balanced[SLOTS] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 8, 9, 1};
+    for (int32_t e = 0; e < EXPERTS; e++) {
+        equal[e] = e < 2 ? 2.0 : 1.0; /* experts 0 and 1 have two replicas */
+    }
+    for (int32_t l = 0; l < LAYERS; l++) {
+        assert_ok(eplb_load_set_row(f->load, 0, l, equal, NULL), NULL);
+    }
+    f->options.effort = 1;
+    eplb_placement *current = current_with(f, balanced, balanced);
+    eplb_plan *plan = plan_of(f->load, f->cluster, current, &f->options);
+    assert_int_equal(info_of(plan).copies, 0);
+    assert_int_equal(info_of(plan).stop, EPLB_STOP_OPTIMAL);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+}
+
 static void dead_gpu_gets_nothing_and_the_others_everything(void **state)
 {
     fixture *f = *state;
@@ -213,6 +262,11 @@ static void options_out_of_range_are_refused(void **state)
     f->options = defaults;
     f->options.groups = 0;
     expect_failure(f, NULL, EPLB_ERROR_ARGUMENT, "0 groups");
+    f->options = defaults;
+    f->options.reserved = 123;
+    expect_failure(f, NULL, EPLB_ERROR_ARGUMENT, "reserved is 123");
+    f->options = (eplb_plan_options){.effort = 5, .threads = 1, .groups = 1};
+    expect_failure(f, NULL, EPLB_ERROR_ARGUMENT, "struct_size");
 }
 
 static void current_placement_of_another_shape_is_refused(void **state)
@@ -291,6 +345,52 @@ static void layer_ids_go_over_to_the_placement(void **state)
     eplb_plan_destroy(&plan);
 }
 
+/* The unit of the loads does not matter, not even where sums of them come near infinity. */
+static void loads_of_any_magnitude_get_the_same_plan(void **state)
+{
+    fixture *f = *state;
+    static const double units[] = {0x1p-1000, 0x1p1010};
+    eplb_plan *expected = plan_of(f->load, f->cluster, NULL, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        double scaled[LAYERS * EXPERTS];
+        for (int32_t k = 0; k < LAYERS * EXPERTS; k++) {
+            scaled[k] = loads[k] * units[i];
+        }
+        eplb_load *load = load_of(scaled, LAYERS, EXPERTS);
+        eplb_plan *plan = plan_of(load, f->cluster, NULL, NULL);
+        for (int32_t l = 0; l < LAYERS; l++) {
+            assert_memory_equal(eplb_placement_row(eplb_plan_placement(plan), l),
+                                eplb_placement_row(eplb_plan_placement(expected), l),
+                                SLOTS * sizeof(int32_t));
+            assert_true(layer_of(plan, l).imbalance_after == layer_of(expected, l).imbalance_after);
+        }
+        eplb_plan_destroy(&plan);
+        eplb_load_destroy(&load);
+    }
+    eplb_plan_destroy(&expected);
+}
+
+/* Splitting cold experts balances equal loads: 3 whole ones and a fifth of another on each GPU. */
+static void equal_loads_with_few_slots_a_gpu_are_balanced(void **state)
+{
+    (void)state;
+    static const int32_t shapes[][2] = {{16, 5}, {256, 80}, {1024, 320}};
+    for (size_t i = 0; i < 3; i++) {
+        double equal[1024];
+        for (int32_t e = 0; e < shapes[i][0]; e++) {
+            equal[e] = 100.0;
+        }
+        eplb_load *load = load_of(equal, 1, shapes[i][0]);
+        eplb_cluster *cluster = cluster_of(shapes[i][1], 4, 0);
+        eplb_plan *plan = plan_of(load, cluster, NULL, NULL);
+        assert_close(layer_of(plan, 0).imbalance_after, 1.0, 1e-12);
+        assert_int_equal(info_of(plan).stop, EPLB_STOP_OPTIMAL);
+        eplb_plan_destroy(&plan);
+        eplb_cluster_destroy(&cluster);
+        eplb_load_destroy(&load);
+    }
+}
+
 typedef struct progress_calls {
     int32_t calls;
     int32_t last_done;
@@ -305,6 +405,20 @@ static int count_calls(void *context, int32_t done, int32_t layers)
     calls->last_done = done;
     calls->calls++;
     return calls->calls == calls->stop_after;
+}
+
+static void progress_ends_with_all_layers_on_any_number_of_threads(void **state)
+{
+    fixture *f = *state;
+    f->options.threads = 4;
+    f->options.progress = count_calls;
+    for (int run = 0; run < 50; run++) {
+        progress_calls calls = {0};
+        f->options.progress_context = &calls;
+        eplb_plan *plan = plan_of(f->load, f->cluster, NULL, &f->options);
+        assert_int_equal(calls.last_done, LAYERS);
+        eplb_plan_destroy(&plan);
+    }
 }
 
 static void progress_is_told_of_every_layer(void **state)
@@ -433,6 +547,11 @@ TEST_MAIN(planned(plan_is_valid_and_scored_as_its_placement_is),
           planned(load_of_zeros_alone_is_planned_without_nan),
           planned(layer_without_load_keeps_its_current_placement),
           planned(plan_of_own_result_moves_nothing),
+          planned(empty_slot_in_one_layer_is_no_reason_to_move_another),
+          planned(current_placement_at_its_bound_is_kept_and_optimal),
+          planned(progress_ends_with_all_layers_on_any_number_of_threads),
+          planned(loads_of_any_magnitude_get_the_same_plan),
+          cmocka_unit_test(equal_loads_with_few_slots_a_gpu_are_balanced),
           planned(dead_gpu_gets_nothing_and_the_others_everything),
           planned(current_placement_may_have_a_gpu_that_died_since),
           planned(slots_that_cannot_hold_the_experts_are_refused),

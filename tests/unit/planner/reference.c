@@ -46,7 +46,10 @@ static void duplicate_on_a_gpu_is_marked_invalid(void **state)
     eplb_load *load = load_of(loads, 1, 8);
     eplb_cluster *cluster = cluster_of(4, 3, 0);
     eplb_plan_options options = reference_options(1);
-    eplb_plan *plan = plan_of(load, cluster, NULL, &options);
+    eplb_error error = {.status = 77};
+    eplb_plan *plan;
+    assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, &error), &error);
+    assert_int_equal(error.status, 77); /* an invalid plan is no error of the call */
     assert_int_equal(info_of(plan).valid, 0);
     assert_true(layer_of(plan, 0).imbalance_after > 1.5);
     eplb_plan_destroy(&plan);
