@@ -10,6 +10,7 @@
 #include <eplb/placement.h>
 #include <eplb/plan.h>
 #include <eplb/random.h>
+#include <eplb/router.h>
 #include <eplb/status.h>
 #include <eplb/version.h>
 

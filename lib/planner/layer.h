@@ -134,6 +134,13 @@ typedef struct eplb_budget {
 } eplb_budget;
 
 /*
+ * Counts for two slots a GPU, searched on the best pairing of their shares, starting from the
+ * counts at hand and never ending with worse ones. False, and nothing changed, for other shapes.
+ */
+bool eplb_layer_pair_counts(eplb_layer *layer, double bound, double enough,
+                            const eplb_budget *budget);
+
+/*
  * Looks for a placement (and counts) whose largest GPU load is at most `enough`, starting from the
  * indexed placement, never ending with a worse one. `bound`: a lower bound of the largest load.
  * Returns the largest load reached.

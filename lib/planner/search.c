@@ -14,7 +14,8 @@
  */
 #include <string.h>
 
-#include "base/random_inline.h"
+#include "planner/bisection.h"
+#include "planner/dice.h"
 #include "planner/layer.h"
 
 /* How far apart in the order of shares two swapped experts may be. */
@@ -27,12 +28,6 @@
 #define ORDER_STEP 4096
 /* Last temperature of a round / first. */
 #define COOLING 0.1
-/* As many as the largest bound needs. */
-#define PICK_BITS 21
-/* Each round starts so much hotter than the one before, up to the budget's hottest. */
-#define HEATING 4.0
-/* So many rounds go on from where the last one ended before one starts at the best again. */
-#define ROUNDS_ON 4
 /* Two loads closer than this, relatively, are the same. */
 #define ROUNDING 1e-12
 
@@ -41,26 +36,10 @@ typedef struct annealing {
     double threshold;
     double excess;
     double temperature;
-    eplb_random random;
-    uint64_t bits; /* drawn and not yet picked from */
-    int32_t bits_left;
+    eplb_dice dice;
     int32_t stamp;   /* layer->room[g] == stamp: GPU g is touched by the transfer at hand */
     int32_t touched; /* number of GPUs listed in layer->aside */
 } annealing;
-
-/* A number in 0..bound-1 (bound at most EPLB_MAX_SLOTS), from PICK_BITS random bits: three picks to
- * a step of the generator. Not quite even for large bounds, which a search does not mind. */
-static int32_t pick(annealing *a, int32_t bound)
-{
-    if (a->bits_left < PICK_BITS) {
-        a->bits = eplb_random_step(&a->random);
-        a->bits_left = 64;
-    }
-    uint64_t drawn = a->bits & ((1u << PICK_BITS) - 1);
-    a->bits >>= PICK_BITS;
-    a->bits_left -= PICK_BITS;
-    return (int32_t)((drawn * (uint64_t)bound) >> PICK_BITS);
-}
 
 static double above(const annealing *a, double load)
 {
@@ -76,15 +55,9 @@ static double total_excess(const annealing *a)
     return sum;
 }
 
-/* Improvements always; a loss with a chance that falls linearly and ends at twice the temperature:
- * as good as the exponential rule here, and no libm decides. */
 static bool accept(annealing *a, double change)
 {
-    if (change <= 0.0) {
-        return true;
-    }
-    double unit = (double)(eplb_random_step(&a->random) >> 11) * 0x1p-53;
-    return change < 2.0 * unit * a->temperature;
+    return change <= 0.0 || change < eplb_dice_tolerate(&a->dice, a->temperature);
 }
 
 static void order_by_share(eplb_layer *layer)
@@ -101,9 +74,9 @@ static void order_by_share(eplb_layer *layer)
 /* A random GPU, one above the threshold if a few tries find one. */
 static int32_t pick_heavy_gpu(annealing *a)
 {
-    int32_t gpu = pick(a, a->layer->shape->gpus);
+    int32_t gpu = eplb_dice_pick(&a->dice, a->layer->shape->gpus);
     for (int tries = 0; tries < 6 && a->layer->gpu_load[gpu] <= a->threshold; tries++) {
-        gpu = pick(a, a->layer->shape->gpus);
+        gpu = eplb_dice_pick(&a->dice, a->layer->shape->gpus);
     }
     return gpu;
 }
@@ -113,13 +86,13 @@ static int32_t pick_slot(annealing *a, int32_t gpu)
 {
     const int32_t *first_slot = a->layer->shape->first_slot;
     int32_t slots = first_slot[gpu + 1] - first_slot[gpu];
-    return slots > 0 ? first_slot[gpu] + pick(a, slots) : -1;
+    return slots > 0 ? first_slot[gpu] + eplb_dice_pick(&a->dice, slots) : -1;
 }
 
 static int32_t pick_replica(annealing *a, int32_t expert)
 {
     int32_t replica = a->layer->first[expert];
-    for (int32_t skip = pick(a, a->layer->count[expert]); skip > 0; skip--) {
+    for (int32_t skip = eplb_dice_pick(&a->dice, a->layer->count[expert]); skip > 0; skip--) {
         replica = a->layer->next[replica];
     }
     return replica;
@@ -146,7 +119,7 @@ static void try_swap(annealing *a)
         return;
     }
     int32_t expert = layer->slot_expert[s];
-    int32_t place = layer->position[expert] + 1 + pick(a, NEIGHBOURS);
+    int32_t place = layer->position[expert] + 1 + eplb_dice_pick(&a->dice, NEIGHBOURS);
     if (place >= layer->shape->experts) {
         return;
     }
@@ -194,11 +167,11 @@ static bool pick_transfer(annealing *a, transfer *t)
     if (own < 0) {
         return false;
     }
-    if (pick(a, 2) == 0) {
+    if (eplb_dice_pick(&a->dice, 2) == 0) {
         t->slot = own;
-        t->taker = pick(a, layer->shape->experts);
+        t->taker = eplb_dice_pick(&a->dice, layer->shape->experts);
     } else {
-        t->slot = pick(a, layer->shape->slots);
+        t->slot = eplb_dice_pick(&a->dice, layer->shape->slots);
         t->taker = layer->slot_expert[own];
     }
     t->gpu = layer->shape->slot_gpu[t->slot];
@@ -303,33 +276,13 @@ static bool anneal(annealing *a, int64_t moves)
         if (move % COOLING_STEP == 0) {
             a->temperature -= fall;
         }
-        if (pick(a, TRANSFER_EVERY) == 0) {
+        if (eplb_dice_pick(&a->dice, TRANSFER_EVERY) == 0) {
             try_transfer(a);
         } else {
             try_swap(a);
         }
     }
     return total_excess(a) <= none;
-}
-
-/* Where the thresholds are: at or above `high` is known, at or below `low` was not reached. */
-typedef struct bisection {
-    double bound;
-    double low;
-    double high;
-    int32_t round;
-} bisection;
-
-/* The first rounds start lower than the middle: most layers come close to their bound. When the
- * interval is exhausted it is opened again, for a round that failed proves nothing. */
-static double next_threshold(bisection *b)
-{
-    if (b->high - b->low <= b->high * 1e-9) {
-        b->low = b->bound;
-    }
-    double part = b->round++ == 0 ? 0.25 : 0.5;
-    double threshold = b->low + (b->high - b->low) * part;
-    return b->high - threshold <= b->high * 1e-9 ? b->bound : threshold;
 }
 
 static void keep(eplb_layer *layer)
@@ -348,18 +301,18 @@ static void restore(eplb_layer *layer)
 double eplb_layer_search(eplb_layer *layer, double bound, double enough, const eplb_budget *budget)
 {
     annealing a = {.layer = layer};
-    eplb_random_seed(&a.random, 1);
+    eplb_random_seed(&a.dice.random, 1);
     double best = eplb_layer_worst(layer);
-    bisection b = {.bound = bound, .low = bound, .high = best};
+    eplb_bisection b = {.bound = bound, .low = bound, .high = best};
     double heat = 1.0;
     keep(layer);
     for (int32_t round = 0; round < budget->rounds && best > enough; round++) {
-        a.threshold = next_threshold(&b);
+        a.threshold = eplb_bisection_next(&b);
         if (a.threshold < enough && enough < best) {
             a.threshold = enough; /* less would be harder, and of no use */
         }
         a.temperature = (best - a.threshold) * heat;
-        heat = heat < budget->hottest ? heat * HEATING : 1.0;
+        heat = heat < budget->hottest ? heat * EPLB_HEATING : 1.0;
         bool reached = anneal(&a, budget->moves_per_round);
         eplb_layer_index(layer);
         eplb_layer_swap_descent(layer, enough);
@@ -369,9 +322,8 @@ double eplb_layer_search(eplb_layer *layer, double bound, double enough, const e
             best = worst;
             keep(layer);
         }
-        b.high = best < b.high ? best : b.high;
-        b.low = reached ? b.low : a.threshold;
-        if (round % ROUNDS_ON == ROUNDS_ON - 1) {
+        eplb_bisection_update(&b, a.threshold, best, reached);
+        if (round % EPLB_ROUNDS_ON == EPLB_ROUNDS_ON - 1) {
             restore(layer);
         }
     }

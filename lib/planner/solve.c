@@ -4,6 +4,8 @@
 /* Layers of so few slots are cheap to search, and their steps are few and large: they get more and
  * hotter rounds, and end only at their bound. */
 #define SMALL_LAYER 64
+/* A search on counts alone makes so many moves in the time of one of the search on placements. */
+#define PAIR_MOVES 4
 /* Relative difference below which a load equals its bound. */
 #define ROUNDING 1e-12
 
@@ -50,8 +52,20 @@ static void exchange_start(eplb_layer *layer)
     eplb_layer_index(layer);
 }
 
-/* Tries the filler counts beside the placement at hand, whose largest load is `worst`. The better
- * one is at hand afterwards and the other in layer->start; false when there is no other. */
+/* Builds a placement of the counts at hand beside the one at hand, whose largest load is `worst`.
+ * The better one is at hand afterwards and the other in layer->start. */
+static void compare_with_build(eplb_layer *layer, double enough, double *worst)
+{
+    swap_arrays(layer);
+    double other = build(layer, enough);
+    if (other < *worst) {
+        *worst = other;
+    } else {
+        exchange_start(layer);
+    }
+}
+
+/* False when there is nothing to try: with one replica for each hot expert, none may be too hot. */
 static bool try_fillers(eplb_layer *layer, double enough, double *worst)
 {
     double largest = 0.0;
@@ -61,13 +75,20 @@ static bool try_fillers(eplb_layer *layer, double enough, double *worst)
     if (largest >= *worst || !eplb_layer_filler_counts(layer)) {
         return false;
     }
-    swap_arrays(layer);
-    double other = build(layer, enough);
-    if (other < *worst) {
-        *worst = other;
-    } else {
-        exchange_start(layer);
+    compare_with_build(layer, enough, worst);
+    return true;
+}
+
+/* With two slots a GPU the counts are all there is to search. */
+static bool try_pairs(eplb_layer *layer, double bound, double enough, const eplb_budget *budget,
+                      double *worst)
+{
+    eplb_budget more = *budget;
+    more.moves_per_round *= PAIR_MOVES;
+    if (!eplb_layer_pair_counts(layer, bound, enough, &more)) {
+        return false;
     }
+    compare_with_build(layer, enough, worst);
     return true;
 }
 
@@ -84,10 +105,12 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
     if (effort->budget.rounds == 0) {
         return worst <= optimal ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
     }
-    if (worst > enough) {
+    bool is_small = layer->shape->slots <= SMALL_LAYER;
+    bool searched = worst > enough && try_pairs(layer, *bound, enough, &effort->budget, &worst);
+    if (worst > enough && (!searched || is_small)) {
         worst = eplb_layer_search(layer, *bound, enough, &effort->budget);
     }
-    if (worst > enough && has_other && layer->shape->slots <= SMALL_LAYER) {
+    if (worst > enough && has_other && is_small) {
         exchange_start(layer);
         double other = eplb_layer_search(layer, *bound, enough, &effort->budget);
         if (other < worst) {

@@ -182,7 +182,79 @@ static void search_never_ends_worse_and_says_what_it_reached(void **state)
     assert_true(improved > SEEDS / 8);
 }
 
+/* The largest of the pairs of largest and smallest share, second largest and second smallest, ...
+ */
+static double folded(const fixture *f)
+{
+    double shares[MOST_SLOTS];
+    int32_t ids[MOST_SLOTS];
+    int32_t scratch[MOST_SLOTS];
+    int32_t slots = 0;
+    for (int32_t e = 0; e < f->shape.experts; e++) {
+        for (int32_t c = 0; c < f->layer.count[e]; c++) {
+            shares[slots] = f->loads[e] / f->layer.count[e];
+            ids[slots] = slots;
+            slots++;
+        }
+    }
+    assert_int_equal(slots, f->shape.slots);
+    eplb_sort_descending(ids, slots, shares, scratch);
+    double largest = 0.0;
+    for (int32_t i = 0; i < slots / 2; i++) {
+        largest = fmax(largest, shares[ids[i]] + shares[ids[slots - 1 - i]]);
+    }
+    return largest;
+}
+
+/* Tries all counts that use all slots, from expert e on; returns the least folded pair. */
+static double best_folded(fixture *f, int32_t e, int32_t left)
+{
+    int32_t experts_left = f->shape.experts - e;
+    if (experts_left == 0) {
+        return left == 0 ? folded(f) : INFINITY;
+    }
+    double best = INFINITY;
+    for (int32_t c = 1; c <= f->shape.gpus && c <= left - (experts_left - 1); c++) {
+        f->layer.count[e] = c;
+        best = fmin(best, best_folded(f, e + 1, left - c));
+    }
+    return best;
+}
+
+static void pair_counts_are_as_good_as_any(void **state)
+{
+    (void)state;
+    static const eplb_budget budget = {.rounds = 32, .moves_per_round = 5000, .hottest = 64.0};
+    int compared = 0;
+    int improved = 0;
+    FOR_EACH_SEED(seed, 20 * SEEDS)
+    {
+        fixture f;
+        if (!setup(&f, seed)) {
+            continue;
+        }
+        eplb_layer_counts(&f.layer);
+        double bound = eplb_layer_bound(&f.layer);
+        double adams = f.shape.uniform && f.shape.slots == 2 * f.shape.gpus ? folded(&f) : 0.0;
+        bool searched = eplb_layer_pair_counts(&f.layer, bound, bound, &budget);
+        assert_int_equal(searched,
+                         adams > 0.0 || (f.shape.uniform && f.shape.slots == 2 * f.shape.gpus));
+        if (searched && f.shape.slots <= 10) {
+            double found = folded(&f);
+            double best = best_folded(&f, 0, f.shape.slots);
+            assert_true(found <= adams);
+            assert_close(found, best, 1e-9 * best);
+            improved += found < adams * (1.0 - 1e-9);
+            compared++;
+        }
+        teardown(&f);
+    }
+    assert_true(compared > 20);
+    assert_true(improved > 3);
+}
+
 TEST_MAIN(seeded_test(counts_are_those_of_adams_method),
           seeded_test(packing_is_consistent_on_every_shape_that_fits),
+          seeded_test(pair_counts_are_as_good_as_any),
           seeded_test(swaps_never_raise_the_largest_load),
           seeded_test(search_never_ends_worse_and_says_what_it_reached))
