@@ -20,6 +20,8 @@
 #include <eplb/hooks.h>
 #include <eplb/status.h>
 
+#include "shared.h"
+
 /* The main function of a test program. Not CMocka's own exit code: 256 failures would be 0. */
 #define TEST_MAIN(...)                                                                             \
     int main(void)                                                                                 \
@@ -171,8 +173,7 @@ static inline test_path test_data(const char *name)
 /* A file that lies beside a developer's checkout only; a test skips where it is missing. */
 static inline test_path test_shared_or_skip(const char *name)
 {
-    const char *directory = getenv("EPLB_SHARED");
-    test_path path = test_join(directory != NULL ? directory : "", name);
+    test_path path = test_join(test_shared_directory(), name);
     if (access(path.text, R_OK) != 0) {
         skip();
     }

@@ -6,5 +6,6 @@
 int command_plan(int argc, char **argv);
 int command_validate(int argc, char **argv);
 int command_synth(int argc, char **argv);
+int command_simulate(int argc, char **argv);
 
 #endif

@@ -13,19 +13,6 @@ static bool is_listed(const id_list *dense, int32_t id)
     return false;
 }
 
-static bool has_tokens(const eplb_load *load, int32_t layer)
-{
-    for (int32_t s = 0; s < eplb_load_scenarios(load); s++) {
-        const double *row = eplb_load_row(load, s, layer);
-        for (int32_t e = 0; e < eplb_load_experts(load); e++) {
-            if (row[e] > 0.0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* The largest listed id; -1 for an empty list. */
 static int32_t last_listed(const id_list *dense)
 {
@@ -176,7 +163,7 @@ eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const epl
     for (int32_t l = layers - 1; l >= 0; l--) {
         if (is_listed(dense, ids[l])) {
             present++;
-            if (has_tokens(*load, l)) {
+            if (!eplb_load_layer_is_zero(*load, l)) {
                 loaded++;
                 first_loaded = ids[l];
             }

@@ -49,3 +49,13 @@ int find_format(const char *command, const char *option, const char *name, uint3
     }
     return EXIT_DONE;
 }
+
+eplb_read_options reading_options(const eplb_format *format, int32_t experts)
+{
+    eplb_read_options reading;
+    eplb_read_options_init(&reading);
+    reading.format = format;
+    reading.experts = experts;
+    reading.max_experts = experts > reading.max_experts ? experts : reading.max_experts;
+    return reading;
+}

@@ -3,12 +3,13 @@
 # Installs with apt what a fresh Debian 12 lacks, as root or through sudo; does nothing when all is
 # there.
 #
-# usage: sh tools/install-deps.sh build    to build the libraries and the command
+# usage: sh tools/install-deps.sh build    to build the libraries, the command and the tests
 #        sh tools/install-deps.sh check    to run the tests as tools/check.sh does
 set -eu
 
-build='gcc libc6-dev meson ninja-build pkg-config libcjson-dev libyaml-dev'
-check="$build libcmocka-dev g++ clang libclang-rt-dev valgrind python3"
+build='gcc libc6-dev meson ninja-build pkg-config libcjson-dev libyaml-dev
+    libcmocka-dev'
+check="$build g++ clang libclang-rt-dev valgrind python3"
 
 case "${1:-}" in
 build) wanted=$build ;;

@@ -27,6 +27,14 @@ static const launch_hint hints[] = {
      false},
 };
 
+/* What stands for itself in a shell, in JSON and in YAML. */
+static bool is_plain(const char *path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "_./+=:@%-";
+    return path[strspn(path, plain)] == '\0';
+}
+
 void print_launch_hint(const plan_report *self, FILE *out)
 {
     static const launch_hint other = {"", "Written to ", ".", false};
@@ -36,7 +44,7 @@ void print_launch_hint(const plan_report *self, FILE *out)
             hint = &hints[i];
         }
     }
-    const char *path = strcmp(self->out, "-") == 0 ? "FILE" : self->out;
+    const char *path = strcmp(self->out, "-") != 0 && is_plain(self->out) ? self->out : "FILE";
     fprintf(out, "%s%s%s", hint->before, path, hint->after);
     if (hint->redundant) {
         fprintf(out, "%d", self->slots - self->experts);

@@ -23,6 +23,11 @@ int usage_error(const char *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
+const char *plural(int64_t number)
+{
+    return number == 1 ? "" : "s";
+}
+
 void print_warning(void *context, int32_t level, const char *message)
 {
     (void)context;

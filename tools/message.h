@@ -22,6 +22,9 @@ int fail(const eplb_error *error);
  * NULL for the command line before the sub-command. */
 int usage_error(const char *command, const char *format, ...) EPLB_PRINTF(2, 3);
 
+/* The ending of a noun behind a number: "" or "s". */
+const char *plural(int64_t number);
+
 /* A log hook of eplb_hooks: prints warnings as "eplb: warning: <message>", nothing else. */
 void print_warning(void *context, int32_t level, const char *message);
 

@@ -19,6 +19,7 @@ typedef struct plan_job {
     const eplb_format *to;
     eplb_hooks hooks;
     eplb_load *load;
+    bool assumes_experts;    /* nothing says that the counts are of logical experts, not slots */
     eplb_placement *current; /* NULL: none */
     eplb_cluster *cluster;
     eplb_plan *plan;
@@ -40,12 +41,12 @@ static int find_formats(plan_job *self)
 static eplb_status read_load(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
-    eplb_read_options reading;
-    eplb_read_options_init(&reading);
-    reading.format = self->from;
-    reading.experts = values->experts;
+    eplb_read_options reading = reading_options(self->from, values->experts);
     eplb_status status = eplb_load_read(&self->load, &self->hooks, values->loads.items,
                                         values->loads.count, &reading, error);
+    /* SGLang's files alone say it, and they alone list all layers of the model. */
+    self->assumes_experts = status == EPLB_OK && values->experts == 0 && values->current == NULL &&
+                            eplb_load_model_layers(self->load) == 0;
     if (status == EPLB_OK && values->dense_layers.items != NULL) {
         status = apply_dense_layers(&self->load, &values->dense_layers, &self->hooks, error);
     }
@@ -58,9 +59,7 @@ static eplb_status read_current_of(plan_job *self, eplb_error *error)
     if (values->current == NULL) {
         return EPLB_OK;
     }
-    eplb_read_options reading;
-    eplb_read_options_init(&reading);
-    reading.experts = eplb_load_experts(self->load);
+    eplb_read_options reading = reading_options(NULL, eplb_load_experts(self->load));
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
     return read_current(&self->current, values->current, self->load, &reading, &self->hooks, error);
@@ -166,6 +165,16 @@ static eplb_status write_placement(const plan_job *self, const plan_report *repo
     return status;
 }
 
+/* Counts of slots look like counts of experts. */
+static void note_assumption(const plan_job *self)
+{
+    if (self->assumes_experts) {
+        int32_t experts = eplb_load_experts(self->load);
+        fprintf(stderr, "eplb: assuming %d logical experts (--experts %d checks it)\n", experts,
+                experts);
+    }
+}
+
 /* Writes the placement, then tells about it. */
 static int deliver(const plan_job *self, plan_report *report)
 {
@@ -178,6 +187,7 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
         return fail(&error);
     }
+    note_assumption(self);
     int exit_code =
         values->detailed_exitcode && report->proposes_changes ? EXIT_CHANGES : EXIT_DONE;
     if (values->json) {

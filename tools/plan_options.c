@@ -13,8 +13,8 @@ const char *const plan_algorithms[] = {"search", "eplb", NULL};
 
 static const option options[] = {
     {"load", "FILE",
-     "counts of tokens per expert; - is standard input. Repeated: each file is a scenario, and "
-     "their sum is planned",
+     "counts of tokens per expert; - is standard input. Rows of the same step and layer add up, as "
+     "in concatenated logs of ranks. Repeated: each file is a scenario, and their sum is planned",
      OPTION_TEXTS, AT(loads), 0, 0, NULL},
     {"from", "FORMAT", "format of the counts (default: recognised by content)", OPTION_TEXT,
      AT(from), 0, 0, NULL},
@@ -26,8 +26,10 @@ static const option options[] = {
      OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
     {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
      NULL},
-    {"gpus-per-node", "N", "GPUs of a node (default: all on one node)", OPTION_INT,
-     AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
+    {"gpus-per-node", "N",
+     "GPUs of a node (default: all on one node); in this version it has an effect only with "
+     "--groups",
+     OPTION_INT, AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
     {"slots", "P", "slots of a layer, all GPUs together", OPTION_INT, AT(slots), 1, EPLB_MAX_SLOTS,
      NULL},
     {"redundant", "R", "or: redundant experts of a layer; P = experts + R", OPTION_INT,
@@ -78,6 +80,20 @@ const command plan_command = {
 const plan_values plan_values_default = {
     .slots = NOT_GIVEN, .redundant = NOT_GIVEN, .groups = NOT_GIVEN, .effort = 5};
 
+static bool is_standard_input(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+static int32_t uses_of_standard_input(const plan_values *values)
+{
+    int32_t uses = is_standard_input(values->current) ? 1 : 0;
+    for (int32_t i = 0; i < values->loads.count; i++) {
+        uses += is_standard_input(values->loads.items[i]) ? 1 : 0;
+    }
+    return uses;
+}
+
 int plan_values_check(const plan_values *values)
 {
     const char *name = plan_command.name;
@@ -101,6 +117,9 @@ int plan_values_check(const plan_values *values)
     }
     if (values->to != NULL && values->out == NULL) {
         return usage_error(name, "--to '%s' needs --out FILE", values->to);
+    }
+    if (uses_of_standard_input(values) > 1) {
+        return usage_error(name, "--load and --current: standard input can be read once");
     }
     if (values->json && values->out != NULL && strcmp(values->out, "-") == 0) {
         return usage_error(name, "--json and --out - both want standard output");

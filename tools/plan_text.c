@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "message.h"
 #include "plan_report.h"
 
 #define WORST_LAYERS 8
@@ -22,10 +23,12 @@ static int compare_rows(const void *a, const void *b)
 static void print_header(const plan_report *self, FILE *out)
 {
     fprintf(out,
-            "%" PRId32 " layers of %" PRId32 " experts on %" PRId32 " GPUs x %" PRId32
-            " slots (%" PRId32 " slots, %" PRId32 " redundant), load of %" PRId32 " source%s\n",
-            self->layers, self->experts, self->gpus, self->slots / self->gpus, self->slots,
-            self->slots - self->experts, self->scenarios, self->scenarios == 1 ? "" : "s");
+            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %" PRId32
+            " slot%s (%" PRId32 " slot%s, %" PRId32 " redundant), load of %" PRId32 " source%s\n",
+            self->layers, plural(self->layers), self->experts, plural(self->experts), self->gpus,
+            plural(self->gpus), self->slots / self->gpus, plural(self->slots / self->gpus),
+            self->slots, plural(self->slots), self->slots - self->experts, self->scenarios,
+            plural(self->scenarios));
     fputs("Imbalance of a layer: load of the busiest GPU / mean load; 1 is perfect.\n\n", out);
 }
 
@@ -76,20 +79,32 @@ static void print_summary(const plan_report *self, FILE *out)
             self->bound.worst);
 }
 
+/* What the change costs and what it gains. */
+static void print_price(const plan_report *self, FILE *out)
+{
+    bool one = self->copies == 1;
+    fprintf(out, "%" PRId64 " %s (%.1f a layer)", self->copies, one ? "copy" : "copies",
+            (double)self->copies / (double)self->layers);
+    if (self->scored_layers > 0) {
+        fprintf(out, " %s the mean imbalance from %.4f to %.4f", one ? "takes" : "take",
+                self->before.mean, self->after.mean);
+    }
+    fputs(".\n", out);
+}
+
 static void print_remarks(const plan_report *self, FILE *out)
 {
     int32_t unscored = self->layers - self->scored_layers;
     if (unscored > 0) {
         fprintf(out, "%" PRId32 " layer%s without any load: %s, not scored.\n", unscored,
-                unscored == 1 ? "" : "s", self->has_current ? "left as they are" : "even spread");
+                plural(unscored), self->has_current ? "current placement kept" : "even spread");
     }
-    if (self->has_current) {
-        fprintf(out, "Copies of experts between GPUs: %" PRId64 " (%.1f a layer).\n", self->copies,
-                (double)self->copies / (double)self->layers);
+    if (self->has_current && self->proposes_changes) {
+        print_price(self, out);
     }
     if (self->repaired_slots > 0) {
-        fprintf(out, "Repaired: %" PRId64 " slots changed to make the plan valid.\n",
-                self->repaired_slots);
+        fprintf(out, "Repaired: %" PRId64 " slot%s changed to make the plan valid.\n",
+                self->repaired_slots, plural(self->repaired_slots));
     }
     fprintf(out, "Algorithm %s, stopped by %s.\n", self->algorithm, eplb_stop_name(self->stop));
 }

@@ -6,8 +6,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 sh tools/install-deps.sh build
-[ -f build/build.ninja ] || meson setup build -Dtests=false
-ninja -C build
+[ -f build/build.ninja ] || meson setup build
+ninja -C build tools/eplb
 
 show() {
     echo

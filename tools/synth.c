@@ -24,30 +24,34 @@ typedef struct synth_values {
     const char *out;
 } synth_values;
 
+/* What readers accept by default, see eplb_read_options. */
+#define MOST_LAYERS 1024
+#define MOST_EXPERTS 4096
+
 #define AT(field) offsetof(synth_values, field)
 
 static const option options[] = {
-    {"layers", "N", "MoE layers (default 58)", OPTION_INT, AT(shape.layers), 1, 4096, NULL},
+    {"layers", "N", "MoE layers (default 58)", OPTION_INT, AT(shape.layers), 1, MOST_LAYERS, NULL},
     {"experts", "N", "logical experts of a layer (default 256)", OPTION_INT, AT(shape.experts), 1,
-     65536, NULL},
+     MOST_EXPERTS, NULL},
     {"steps", "N", "steps, each with counts of every layer (default 16)", OPTION_INT, AT(steps), 1,
      1000000, NULL},
     {"tokens", "N", "tokens of a step (default 4096)", OPTION_INT, AT(shape.tokens), 1, 1000000000,
      NULL},
-    {"topk", "N", "experts that a token goes to (default 8)", OPTION_INT, AT(shape.topk), 1, 65536,
-     NULL},
+    {"topk", "N", "experts that a token goes to (default 8)", OPTION_INT, AT(shape.topk), 1,
+     MOST_EXPERTS, NULL},
     {"seed", "N", "number that all of it follows from (default 1)", OPTION_SEED, AT(shape.seed), 0,
      0, NULL},
     {"groups", "N",
      "groups, equal runs of expert ids whose popularities are correlated; 1: none (default 8 where "
      "that divides the experts, else 1)",
-     OPTION_INT, AT(shape.groups), 1, 65536, NULL},
+     OPTION_INT, AT(shape.groups), 1, MOST_EXPERTS, NULL},
     {"domains", "N",
      "kinds of traffic, one after another in equal runs of steps; each shifts the popularities "
      "(default 1)",
      OPTION_INT, AT(shape.domains), 1, 64, NULL},
     {"first-layer", "ID", "model layer id of the first MoE layer (default 0)", OPTION_INT,
-     AT(first_layer), 0, 4096, NULL},
+     AT(first_layer), 0, MOST_LAYERS - 1, NULL},
     {"format", "csv|jsonl|sglang",
      "of the log; sglang is its logical_count as JSON, with zero rows for the layers before "
      "--first-layer (default jsonl)",
@@ -78,6 +82,13 @@ static int check(synth_values *values)
     if (shape->topk > shape->experts) {
         return usage_error(synth.name, "--topk %d: a token cannot go to more than the %d experts",
                            shape->topk, shape->experts);
+    }
+    if (values->first_layer + shape->layers > MOST_LAYERS) {
+        return usage_error(synth.name,
+                           "--first-layer %d: %d layers from there end at layer %d, above the %d "
+                           "that is read by default",
+                           values->first_layer, shape->layers,
+                           values->first_layer + shape->layers - 1, MOST_LAYERS - 1);
     }
     if (shape->groups == 0) {
         shape->groups = shape->experts % 8 == 0 ? 8 : 1;

@@ -107,13 +107,15 @@ static void print_verdict(const eplb_placement *placement, int64_t violations)
         printf("... and %" PRId64 " more\n", violations - SHOWN);
     }
     if (violations > 0) {
-        printf("INVALID: %" PRId64 " violation%s\n", violations, violations == 1 ? "" : "s");
+        printf("INVALID: %" PRId64 " violation%s\n", violations, plural(violations));
         return;
     }
-    int32_t slots = eplb_placement_slots(placement);
+    int32_t layers = eplb_placement_layers(placement);
+    int32_t experts = eplb_placement_experts(placement);
     int32_t gpus = eplb_cluster_gpus(eplb_placement_cluster(placement));
-    printf("valid: %d layers of %d experts on %d GPUs x %d slots\n",
-           eplb_placement_layers(placement), eplb_placement_experts(placement), gpus, slots / gpus);
+    int32_t slots_per_gpu = eplb_placement_slots(placement) / gpus;
+    printf("valid: %d layer%s of %d expert%s on %d GPU%s x %d slot%s\n", layers, plural(layers),
+           experts, plural(experts), gpus, plural(gpus), slots_per_gpu, plural(slots_per_gpu));
 }
 
 static cJSON *describe(const validate_values *values, const eplb_placement *placement,
@@ -165,10 +167,7 @@ static int read_file(const validate_values *values, const eplb_format *from,
     eplb_hooks hooks;
     eplb_hooks_init(&hooks);
     hooks.log = print_warning;
-    eplb_read_options reading;
-    eplb_read_options_init(&reading);
-    reading.format = from;
-    reading.experts = values->experts;
+    eplb_read_options reading = reading_options(from, values->experts);
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
     eplb_error error;
@@ -185,8 +184,8 @@ static int run(const validate_values *values)
     const eplb_format *from;
     const eplb_format *format;
     eplb_placement *placement = NULL;
-    int exit_code =
-        find_format(validate.name, "from", values->from, EPLB_FORMAT_READS_PLACEMENT, &from);
+    int exit_code = find_format(validate.name, "from", values->from,
+                                EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT, &from);
     if (exit_code == EXIT_DONE) {
         exit_code = read_file(values, from, &placement, &format);
     }

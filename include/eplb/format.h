@@ -27,7 +27,7 @@ EPLB_BEGIN_DECLS
 /* One file format. Static, never freed. */
 typedef struct eplb_format eplb_format;
 
-/* What a format can do. */
+/* What a format can do in this build: without libyaml "trtllm" is written but not read. */
 #define EPLB_FORMAT_READS_COUNTS 1u
 #define EPLB_FORMAT_READS_PLACEMENT 2u
 #define EPLB_FORMAT_WRITES_PLACEMENT 4u
@@ -65,8 +65,8 @@ typedef struct eplb_read_options {
     int32_t gpus_per_node;
 
     /* Limits, each >= 1; beyond them reading fails with EPLB_ERROR_LIMIT. */
-    int32_t max_layers;  /* rows of a step; default 4096 */
-    int32_t max_experts; /* counts of a row; default 65536 */
+    int32_t max_layers;  /* rows of a step, and layer ids in counts are below it; default 1024 */
+    int32_t max_experts; /* counts of a row, and expert ids are below it; default 4096 */
     int32_t max_slots;   /* slots of a layer; default 1048576 */
     int64_t max_bytes;   /* a placement file; default 256 MiB. Counts have no limit: they stream. */
 } eplb_read_options;
@@ -95,9 +95,12 @@ EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks
                                       eplb_error *error);
 
 /*
- * Hands out the next row. Rows come in the order of the file; the same (step, layer) may come more
- * than once with different experts, and what is missing is 0. EPLB_END after the last row, and only
- * when the file was whole: until then what was read may be the beginning of a broken file.
+ * Hands out the next row. Rows come in the order of the file. Those of the same step and layer add
+ * up, as in concatenated logs of several ranks (but in CSV the lines of one step and layer that
+ * follow each other are one row, and an expert twice in it is an error); what no row has is 0.
+ * EPLB_END after the last row, and only when the file was whole, as far as its format tells: until
+ * then what was read may be the beginning of a broken file. A CSV file whose last line has no
+ * newline may have been cut; that is a warning on the log.
  */
 EPLB_API eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_row *row,
                                       eplb_error *error);
@@ -110,10 +113,11 @@ EPLB_API const eplb_format *eplb_counts_format(const eplb_counts_reader *reader)
 
 /*
  * Reads whole files into a load, one scenario for each, steps summed. All files must have the same
- * layers. Where every file is of a format that lists all hidden layers of the model, layers without
- * any tokens in all files are dense: they are left out, and the load knows the number of model
- * layers (unless no layer has any tokens: then all are kept). Scenarios are named after their
- * files.
+ * layers. In a file of full rows (all formats but CSV), layers with different numbers of rows are a
+ * warning on the log: the file may have been cut. Where every file is of a format that lists all
+ * hidden layers of the model, layers without any tokens in all files are dense: they are left out,
+ * and the load knows the number of model layers (unless no layer has any tokens: then all are
+ * kept). Scenarios are named after their files.
  */
 EPLB_API eplb_status eplb_load_read(eplb_load **out, const eplb_hooks *hooks,
                                     const char *const *paths, int32_t count,

@@ -76,6 +76,10 @@ EPLB_API eplb_status eplb_load_set_scenario(eplb_load *load, int32_t scenario, c
 EPLB_API const char *eplb_load_scenario_name(const eplb_load *load, int32_t scenario);
 EPLB_API double eplb_load_scenario_weight(const eplb_load *load, int32_t scenario);
 
+/* 1 when no expert of the layer has load in any scenario; 0 when one has, or there is no such
+ * layer. */
+EPLB_API int32_t eplb_load_layer_is_zero(const eplb_load *load, int32_t layer);
+
 /*
  * Sums one layer over the scenarios, each scaled by its weight, into row [experts]; a single
  * scenario is taken as it is. `total` (may be NULL) gets the sum of the row. EPLB_ERROR_OVERFLOW

@@ -105,6 +105,36 @@ static eplb_status find_shape(const cJSON *layers, const eplb_read_options *opti
                : eplb_error_set(error, EPLB_ERROR_OVERFLOW, "%s: too many slots", map->name);
 }
 
+/* Its parsers take the layer behind the others, whose id is their number, for the draft model. */
+static bool has_draft_layer(const cJSON *layers, int32_t moe_layers)
+{
+    const cJSON *last = layers->child != NULL ? layers->child->prev : NULL;
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(last, "layer_id");
+    return eplb_json_length(layers) == (size_t)moe_layers + 1 && cJSON_IsNumber(id) &&
+           id->valuedouble == (double)moe_layers;
+}
+
+static eplb_status check_layer_count(const cJSON *tree, const cJSON *layers, const char *name,
+                                     const char *where, eplb_error *error)
+{
+    int32_t stated;
+    eplb_status status =
+        eplb_json_integer_member(tree, "moe_layer_count", name, where, &stated, error);
+    size_t listed = eplb_json_length(layers);
+    if (status != EPLB_OK || (stated >= 0 && listed == (size_t)stated)) {
+        return status;
+    }
+    if (stated > 0 && has_draft_layer(layers, stated)) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "%s: layer %d, behind the %d of moe_layer_count, is a draft (MTP) "
+                              "layer: maps with one are not supported",
+                              name, stated, stated);
+    }
+    return eplb_error_set(error, EPLB_ERROR_PARSE,
+                          "%s: layer_list has %zu layers, moe_layer_count says %d", name, listed,
+                          stated);
+}
+
 static eplb_status read_tree(const cJSON *tree, const eplb_read_options *options, eplb_map *map,
                              eplb_error *error)
 {
@@ -112,8 +142,7 @@ static eplb_status read_tree(const cJSON *tree, const eplb_read_options *options
     const cJSON *layers;
     eplb_status status = eplb_json_list_member(tree, "layer_list", map->name, top, &layers, error);
     if (status == EPLB_OK) {
-        status =
-            check_stated(tree, "moe_layer_count", eplb_json_length(layers), map->name, top, error);
+        status = check_layer_count(tree, layers, map->name, top, error);
     }
     if (status == EPLB_OK) {
         status = find_shape(layers, options, map, error);

@@ -4,6 +4,7 @@
 #include "format/format.h"
 #include "format/quote.h"
 #include "format/scanner.h"
+#include "format/warn.h"
 
 #include <string.h>
 
@@ -56,6 +57,17 @@ static column find_column(const char *begin, const char *end)
     return COLUMNS;
 }
 
+/* Narrows [*begin, *end) to what is between quotes, if there are any. */
+static void strip_quotes(const char **begin, const char **end)
+{
+    trim(begin, end);
+    if (*end - *begin >= 2 && **begin == '"' && (*end)[-1] == '"') {
+        ++*begin;
+        --*end;
+    }
+}
+
+/* A header in quotes is recognised, too, for the reader to refuse with the reason. */
 static bool probe(const eplb_probe *probe)
 {
     const char *next = probe->data;
@@ -63,7 +75,10 @@ static bool probe(const eplb_probe *probe)
     int known = 0;
     while (next < end) {
         const char *comma = find_byte(next, end, ',');
-        known += find_column(next, comma) < COLUMNS ? 1 : 0;
+        const char *begin = next;
+        const char *field_end = comma;
+        strip_quotes(&begin, &field_end);
+        known += find_column(begin, field_end) < COLUMNS ? 1 : 0;
         next = comma < end ? comma + 1 : end;
     }
     return known >= 2;
@@ -308,7 +323,12 @@ static eplb_status add_to_row(csv *self, const eplb_hooks *hooks, int32_t max_ex
                               "expert %d a second time in step %.0f", expert, self->fields[STEP]);
     }
     row->values[expert] = self->fields[TOKENS];
-    leave_line(self, find_byte(self->scanner.input->cursor, self->scanner.input->limit, '\n'));
+    const eplb_input *input = self->scanner.input;
+    const char *end = find_byte(input->cursor, input->limit, '\n');
+    if (end == input->limit) { /* a number may have been cut and still be one */
+        eplb_warn(hooks, "%s: the last line has no newline: is the file whole?", input->name);
+    }
+    leave_line(self, end);
     return EPLB_OK;
 }
 

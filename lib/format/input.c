@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "format/display_name.h"
 
 #define BUFFER_SIZE ((size_t)128 << 10)
 
@@ -43,14 +44,14 @@ eplb_status eplb_input_open(eplb_input *input, const eplb_hooks *hooks, const ch
     eplb_input_from_memory(input, NULL, NULL, 0);
     input->hooks = *hooks;
     input->at_end = false;
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    input->name = eplb_alloc(hooks, strlen(name) + 1, 1);
+    eplb_display_name name = eplb_display_name_of(path);
+    input->name = eplb_alloc(hooks, strlen(name.text) + 1, 1);
     input->buffer = eplb_alloc(hooks, BUFFER_SIZE + 1, 1);
     eplb_status status = EPLB_OK;
     if (input->name == NULL || input->buffer == NULL) {
         status = eplb_out_of_memory(error);
     } else {
-        memcpy(input->name, name, strlen(name) + 1);
+        memcpy(input->name, name.text, strlen(name.text) + 1);
         input->buffer[0] = '\0';
         input->start = input->cursor = input->limit = input->buffer;
         status = open_file(input, path, error);

@@ -19,7 +19,7 @@
 
 typedef struct eplb_input {
     eplb_hooks hooks;
-    char *name;   /* for messages */
+    char *name;   /* for messages, not for opening */
     char *buffer; /* NULL: the bytes are the caller's and complete */
     int fd;
     bool owns_fd;

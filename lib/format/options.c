@@ -12,8 +12,8 @@ void eplb_read_options_init(eplb_read_options *options)
     }
     memset(options, 0, sizeof(*options));
     options->struct_size = sizeof(*options);
-    options->max_layers = 4096;
-    options->max_experts = EPLB_MAX_EXPERTS;
+    options->max_layers = 1024;
+    options->max_experts = 4096;
     options->max_slots = EPLB_MAX_SLOTS;
     options->max_bytes = INT64_C(256) << 20;
 }
@@ -27,8 +27,9 @@ eplb_status eplb_read_options_resolve(const eplb_read_options *options, eplb_rea
                                       eplb_error *error)
 {
     eplb_read_options_init(resolved);
-    if (options != NULL) {
-        eplb_struct_in(resolved, sizeof(*resolved), options);
+    if (options != NULL && !eplb_struct_in(resolved, sizeof(*resolved), options)) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "read options without struct_size: see eplb_read_options_init");
     }
     if (resolved->experts < 0 || resolved->experts > EPLB_MAX_EXPERTS || resolved->gpus < 0 ||
         resolved->gpus > EPLB_MAX_GPUS || resolved->gpus_per_node < 0) {

@@ -10,6 +10,14 @@ static const char *words_for(uint32_t wanted)
     return wanted == EPLB_FORMAT_READS_COUNTS ? "counts" : "placements";
 }
 
+/* Whether a format has such files. It may be one that this build cannot read: then its reader says
+ * why, which its flags could not. */
+static bool has_files(const eplb_format *format, uint32_t wanted)
+{
+    return wanted == EPLB_FORMAT_READS_COUNTS ? format->counts.open != NULL
+                                              : format->placement.read != NULL;
+}
+
 /* Appends ", name" if there is room. */
 static void add_name(char *names, size_t size, const char *name)
 {
@@ -54,7 +62,7 @@ static eplb_status recognise(eplb_source *source, uint32_t wanted, const eplb_fo
     int count = 0;
     const eplb_format *format;
     for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
-        if ((format->flags & wanted) != 0 && format->probe(&probe)) {
+        if (has_files(format, wanted) && format->probe(&probe)) {
             *found = format;
             count++;
             add_name(names, sizeof(names), format->name);
@@ -79,7 +87,7 @@ static eplb_status choose_format(eplb_source *source, uint32_t wanted, const epl
         return recognise(source, wanted, format, error);
     }
     *format = source->options.format;
-    if (((*format)->flags & wanted) == 0) {
+    if (!has_files(*format, wanted)) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED, "%s: %s has no %s that can be read",
                               source->input.name, (*format)->name, words_for(wanted));
     }

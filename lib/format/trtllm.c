@@ -6,6 +6,12 @@
 #include "format/format.h"
 #include "format/trtllm_yaml.h"
 
+#ifdef EPLB_HAVE_YAML
+#define READS EPLB_FORMAT_READS_PLACEMENT
+#else
+#define READS 0u
+#endif
+
 /* The engine's own limits. */
 #define MAX_EXPERTS 1024
 #define MAX_SLOTS 65536
@@ -66,7 +72,7 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 const eplb_format eplb_format_trtllm = {
     .name = "trtllm",
     .description = "TensorRT-LLM: initial_global_assignments of its load balancer, YAML",
-    .flags = EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT,
+    .flags = READS | EPLB_FORMAT_WRITES_PLACEMENT,
     .probe = probe,
     .placement = {.read = eplb_trtllm_read, .write = write_placement},
 };

@@ -33,12 +33,20 @@ typedef struct reader {
     bool has_layers;
 } reader;
 
+/* "FILE:LINE:COLUMN: what" with a quote of the file between `before` and `after`. */
+static eplb_status fail_around(const reader *self, eplb_status status, const char *what,
+                               const char *before, const char *quote, const char *after,
+                               eplb_error *error)
+{
+    return eplb_error_set(error, status, "%s:%zu:%zu: %s%s%s%s", self->name,
+                          self->event.start_mark.line + 1, self->event.start_mark.column + 1, what,
+                          before, eplb_quote_bytes(quote, strlen(quote)).text, after);
+}
+
 static eplb_status fail(const reader *self, eplb_status status, const char *what, const char *quote,
                         eplb_error *error)
 {
-    return eplb_error_set(error, status, "%s:%zu:%zu: %s%s", self->name,
-                          self->event.start_mark.line + 1, self->event.start_mark.column + 1, what,
-                          eplb_quote_bytes(quote, strlen(quote)).text);
+    return fail_around(self, status, what, "", quote, "", error);
 }
 
 static eplb_status parser_error(const reader *self, eplb_error *error)
@@ -118,10 +126,17 @@ static bool parse_integer(const reader *self, int32_t *value)
 static eplb_status current_integer(const reader *self, const char *what, int32_t *value,
                                    eplb_error *error)
 {
-    bool scalar = self->event.type == YAML_SCALAR_EVENT;
-    return parse_integer(self, value) ? EPLB_OK
-                                      : fail(self, EPLB_ERROR_PARSE, what,
-                                             scalar ? scalar_text(self) : "a list or map", error);
+    if (parse_integer(self, value)) {
+        return EPLB_OK;
+    }
+    if (self->event.type != YAML_SCALAR_EVENT) {
+        return fail(self, EPLB_ERROR_PARSE, what, "a list or map", error);
+    }
+    if (self->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE) {
+        return fail_around(self, EPLB_ERROR_PARSE, what, "the text \"", scalar_text(self), "\"",
+                           error);
+    }
+    return fail(self, EPLB_ERROR_PARSE, what, scalar_text(self), error);
 }
 
 static eplb_status grow_experts(reader *self, eplb_error *error)

@@ -226,6 +226,29 @@ double eplb_load_scenario_weight(const eplb_load *load, int32_t scenario)
     return scenario >= 0 && scenario < load->scenarios ? load->scenario[scenario].weight : 0.0;
 }
 
+/* Finds an expert of the layer that has tokens in some scenario. */
+static bool find_tokens(const eplb_load *load, int32_t layer, int32_t *expert, double *tokens)
+{
+    for (int32_t s = 0; s < load->scenarios; s++) {
+        const double *row = row_of(load, s, layer);
+        for (int32_t e = 0; e < load->experts; e++) {
+            if (row[e] > 0.0) {
+                *expert = e;
+                *tokens = row[e];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+int32_t eplb_load_layer_is_zero(const eplb_load *load, int32_t layer)
+{
+    int32_t expert;
+    double tokens;
+    return layer >= 0 && layer < load->layers && !find_tokens(load, layer, &expert, &tokens);
+}
+
 static bool contains(const int32_t *ids, int32_t count, int32_t id)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -234,21 +257,6 @@ static bool contains(const int32_t *ids, int32_t count, int32_t id)
         }
     }
     return false;
-}
-
-static eplb_status check_zero_layer(const eplb_load *load, int32_t layer, eplb_error *error)
-{
-    for (int32_t s = 0; s < load->scenarios; s++) {
-        const double *row = row_of(load, s, layer);
-        for (int32_t e = 0; e < load->experts; e++) {
-            if (row[e] > 0.0) {
-                return eplb_error_set(error, EPLB_ERROR_DATA,
-                                      "layer %d cannot be dense: expert %d has %g tokens",
-                                      load->layer_ids.ids[layer], e, row[e]);
-            }
-        }
-    }
-    return EPLB_OK;
 }
 
 /* Copies the layers of `load` that `kept` lists, and everything else that belongs to them. */
@@ -288,10 +296,14 @@ eplb_status eplb_load_without_layers(eplb_load **out, const eplb_load *load, con
     eplb_status status = EPLB_OK;
     int32_t layers = 0;
     for (int32_t l = 0; l < load->layers && status == EPLB_OK; l++) {
-        if (contains(ids, count, load->layer_ids.ids[l])) {
-            status = check_zero_layer(load, l, error);
-        } else {
+        int32_t expert;
+        double tokens;
+        if (!contains(ids, count, load->layer_ids.ids[l])) {
             kept[layers++] = l;
+        } else if (find_tokens(load, l, &expert, &tokens)) {
+            status = eplb_error_set(error, EPLB_ERROR_DATA,
+                                    "layer %d cannot be dense: expert %d has %g tokens",
+                                    load->layer_ids.ids[l], expert, tokens);
         }
     }
     if (status == EPLB_OK && layers == 0) {

@@ -81,25 +81,6 @@ void eplb_router_draw_free(eplb_router_draw *draw, const eplb_hooks *hooks)
     memset(draw, 0, sizeof(*draw));
 }
 
-/* All experts alike: 16 bits make a number below `experts` (at most 2^16); those of its products
- * that would make some numbers more likely are drawn again (Lemire, "Fast random integer generation
- * in an interval", 2019). */
-static inline int32_t any_expert(eplb_router_draw *draw, uint32_t unfair)
-{
-    for (;;) {
-        if (draw->bits_left == 0) {
-            draw->bits = eplb_random_step(&draw->random);
-            draw->bits_left = 64;
-        }
-        uint32_t product = (uint32_t)(draw->bits & 0xffffu) * (uint32_t)draw->experts;
-        draw->bits >>= 16;
-        draw->bits_left -= 16;
-        if ((product & 0xffffu) >= unfair) {
-            return (int32_t)(product >> 16);
-        }
-    }
-}
-
 static inline bool is_taken(const eplb_router_draw *draw, int32_t expert)
 {
     return draw->token_of[expert] == draw->token;
@@ -111,15 +92,37 @@ static inline void take(eplb_router_draw *draw, int32_t expert, uint32_t *counts
     counts[expert]++;
 }
 
-static void draw_alike(eplb_router_draw *draw, uint32_t unfair, uint32_t *counts)
+/*
+ * All experts alike: 16 bits make a number below `experts` (at most 2^16); those of its products
+ * that would make some numbers more likely are drawn again (Lemire, "Fast random integer generation
+ * in an interval", 2019). The state is in local variables: writes to counts could change it
+ * otherwise, for all that the compiler knows.
+ */
+static void draw_alike(eplb_router_draw *draw, uint32_t *counts)
 {
-    for (int32_t i = 0; i < draw->topk; i++) {
-        int32_t expert;
-        do {
-            expert = any_expert(draw, unfair);
-        } while (is_taken(draw, expert));
-        take(draw, expert, counts);
+    const uint32_t experts = (uint32_t)draw->experts;
+    const uint32_t unfair = 65536u % experts;
+    const uint32_t token = draw->token;
+    uint32_t *token_of = draw->token_of;
+    uint64_t bits = draw->bits;
+    int32_t bits_left = draw->bits_left;
+    for (int32_t missing = draw->topk; missing > 0;) {
+        if (bits_left == 0) {
+            bits = eplb_random_step(&draw->random);
+            bits_left = 64;
+        }
+        uint32_t product = (uint32_t)(bits & 0xffffu) * experts;
+        uint32_t expert = product >> 16;
+        bits >>= 16;
+        bits_left -= 16;
+        if ((product & 0xffffu) >= unfair && token_of[expert] != token) {
+            token_of[expert] = token;
+            counts[expert]++;
+            missing--;
+        }
     }
+    draw->bits = bits;
+    draw->bits_left = bits_left;
 }
 
 static double unit(eplb_router_draw *draw)
@@ -168,14 +171,13 @@ static void draw_by_popularity(eplb_router_draw *draw, uint32_t *counts)
 
 void eplb_router_draw_tokens(eplb_router_draw *draw, int32_t tokens, uint32_t *counts)
 {
-    uint32_t unfair = 65536u % (uint32_t)draw->experts;
     for (int32_t t = 0; t < tokens; t++) {
         if (++draw->token == 0) { /* every mark of 2^32 tokens ago would look new */
             memset(draw->token_of, 0, (size_t)draw->experts * sizeof(*draw->token_of));
             draw->token = 1;
         }
         if (draw->popularity == NULL) {
-            draw_alike(draw, unfair, counts);
+            draw_alike(draw, counts);
         } else {
             draw_by_popularity(draw, counts);
         }

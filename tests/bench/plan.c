@@ -15,6 +15,8 @@
 #include <eplb/eplb.h>
 #include <eplb/format.h>
 
+#include "../shared.h"
+
 #define RUNS 5
 #define MOST_LOADS 9
 #define LAYERS 58
@@ -37,10 +39,9 @@ static void check(eplb_status status, const eplb_error *error)
 static int32_t read_loads(eplb_load **loads)
 {
     eplb_error error;
-    const char *shared = getenv("EPLB_SHARED");
     for (int32_t i = 0; i < MOST_LOADS; i++) {
         char path[4096];
-        snprintf(path, sizeof(path), "%s/data/deepseek_v3/%s.json", shared != NULL ? shared : ".",
+        snprintf(path, sizeof(path), "%s/data/deepseek_v3/%s.json", test_shared_directory(),
                  files[i]);
         if (access(path, R_OK) != 0) {
             return i;

@@ -44,5 +44,15 @@ if command -v objdump >/dev/null; then
     [ -z "$needed" ] || { echo "libeplb needs $needed"; exit 1; }
 fi
 
+# What is installed finds the libraries where they belong, without ldconfig and LD_LIBRARY_PATH.
+if command -v objdump >/dev/null; then
+    for file in "$root$prefix/bin/eplb" "$LD_LIBRARY_PATH/libeplb-format.so"; do
+        objdump -p "$file" | grep -Eq "^ *(RPATH|RUNPATH) +${LD_LIBRARY_PATH#"$root"}\$" || {
+            echo "$file does not look in ${LD_LIBRARY_PATH#"$root"}"
+            exit 1
+        }
+    done
+fi
+
 pkg-config --exists eplb-format
 "$root$prefix/bin/eplb" --version

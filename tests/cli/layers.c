@@ -113,7 +113,8 @@ static void map_of_all_model_layers_has_a_row_for_each(void **state)
     assert_int_equal(rows_of(*state, "map"), 4);
     run_ok(*state, "plan --load indices --dense-layers 0,3" SHAPE " --out map");
     assert_int_equal(rows_of(*state, "map"), 4);
-    run_result known = run_line(*state, "plan --load indices --dense-layers 0" SHAPE " --out map");
+    run_result known =
+        run_line(*state, "plan --load indices --experts 4 --dense-layers 0" SHAPE " --out map");
     assert_string_equal(known.err, "");
     assert_int_equal(rows_of(*state, "map"), 3);
     run_release(&known);
@@ -126,7 +127,7 @@ static void map_of_all_model_layers_warns_when_the_model_is_not_known(void **sta
     assert_contains(result.err, "eplb: warning: ");
     assert_contains(result.err, "--dense-layers");
     run_release(&result);
-    result = run_line(*state, "plan --load indices" SHAPE " --out map --to vllm");
+    result = run_line(*state, "plan --load indices --experts 4" SHAPE " --out map --to vllm");
     assert_string_equal(result.err, "");
     run_release(&result);
 }

@@ -16,12 +16,13 @@ static int setup(void **state)
     return 0;
 }
 
-static void written_placement_is_valid_and_stays_in_every_format(void **state)
+static void written_placement_is_valid_and_stays_in_every_format_that_is_read(void **state)
 {
     int formats = 0;
     for (size_t i = 0; eplb_format_at(i) != NULL; i++) {
         const eplb_format *format = eplb_format_at(i);
-        if ((eplb_format_flags(format) & EPLB_FORMAT_WRITES_PLACEMENT) == 0) {
+        if ((eplb_format_flags(format) & EPLB_FORMAT_WRITES_PLACEMENT) == 0 ||
+            (eplb_format_flags(format) & EPLB_FORMAT_READS_PLACEMENT) == 0) {
             continue;
         }
         char line[256];
@@ -183,6 +184,103 @@ static void last_line_says_what_to_do(void **state)
     }
 }
 
+/* A name that a shell, JSON or YAML would read otherwise, or a terminal obey, is not shown. */
+static void launch_hint_shows_plain_names_only(void **state)
+{
+    static const char *const formats[] = {"sglang", "trtllm", "ascend", "vllm"};
+    static const char *const names[] = {"a b",  "it's",     "q\"", "$x",   "e\033[31m",
+                                        "n\nl", "\xc3\xa9", "x,y", "b\\s", "{}"};
+    test_write_text(test_join(*state, "log").text, "layer,expert,tokens\n0,0,5\n0,1,5\n");
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            const char *arguments[] = {"plan", "--load", "log",    "--gpus", "2",        "--slots",
+                                       "2",    "--out",  names[k], "--to",   formats[i], NULL};
+            run_result result = run_arguments(*state, arguments);
+            assert_int_equal(result.exit_code, 0);
+            assert_contains(last_line(result.out), "FILE");
+            assert_null(strstr(last_line(result.out), names[k]));
+            run_release(&result);
+        }
+        char line[256];
+        snprintf(line, sizeof(line),
+                 "plan --load log --gpus 2 --slots 2 --out ./A-z_0+9=1:2@3%%.json --to %s",
+                 formats[i]);
+        run_result plain = run_line(*state, line);
+        assert_contains(last_line(plain.out), "./A-z_0+9=1:2@3%.json");
+        run_release(&plain);
+    }
+}
+
+static void number_of_experts_that_nothing_confirms_is_noted(void **state)
+{
+    static const char note[] = "eplb: assuming 16 logical experts (--experts 16 checks it)\n";
+    static const char *const lines[][2] = {
+        {PLAN, note},
+        {PLAN " --json", note},
+        {PLAN " --out map", note},
+        {PLAN " --experts 16", ""},
+        {PLAN " --current map", ""},
+        {"plan --load model --gpus 4 --redundant 8", ""},
+    };
+    run_ok(*state, "synth --layers 1 --experts 16 --steps 1 --topk 2 --format sglang --out model");
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        run_result result = run_line(*state, lines[i][0]);
+        assert_int_equal(result.exit_code, 0);
+        assert_string_equal(result.err, lines[i][1]);
+        run_release(&result);
+    }
+}
+
+static void price_and_gain_stand_in_one_line(void **state)
+{
+#define CHANGED "plan --load other --gpus 4 --redundant 8 --current map"
+    run_ok(*state, PLAN " --out map");
+    run_ok(*state, "synth --layers 3 --experts 16 --steps 4 --tokens 200 --topk 2 --seed 5 --out "
+                   "other");
+    cJSON *plan = run_json(*state, CHANGED " --json", 0);
+    double copies = json_number(plan, "copies");
+    assert_true(copies > 1.0);
+    char line[256];
+    snprintf(line, sizeof(line),
+             "\n%.0f copies (%.1f a layer) take the mean imbalance from %.4f to %.4f.\n", copies,
+             copies / 3.0, json_number(json_member(plan, "imbalance_before"), "mean"),
+             json_number(json_member(plan, "imbalance_after"), "mean"));
+    run_result result = run_line(*state, CHANGED);
+    assert_contains(result.out, line);
+    run_release(&result);
+    run_result same = run_line(*state, PLAN " --current map");
+    assert_null(strstr(same.out, " a layer)"));
+    run_release(&same);
+    cJSON_Delete(plan);
+#undef CHANGED
+}
+
+static void one_is_singular(void **state)
+{
+    test_write_text(test_join(*state, "log").text, "layer,expert,tokens\n0,0,5\n0,1,5\n");
+    run_result result = run_line(*state, "plan --load log --gpus 2 --slots 2");
+    assert_contains(result.out, "1 layer of 2 experts on 2 GPUs x 1 slot (2 slots, 0 redundant), "
+                                "load of 1 source\n");
+    run_release(&result);
+}
+
+static void experts_that_are_given_may_be_more_than_the_default_limit(void **state)
+{
+    char text[64 + 16384] = "{\"layer\":0,\"counts\":[0";
+    for (int e = 1; e < 5000; e++) {
+        strcat(text, ",1");
+    }
+    strcat(text, "]}\n");
+    test_write_text(test_join(*state, "wide").text, text);
+    run_result result = run_line(*state, "plan --load wide --gpus 2 --redundant 0");
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "more than 4096 counts");
+    run_release(&result);
+    run_ok(*state, "plan --load wide --experts 5000 --gpus 2 --redundant 0 --to vllm --out map");
+    run_ok(*state, "plan --load wide --experts 5000 --gpus 2 --redundant 0 --current map");
+    run_ok(*state, "validate map --experts 5000 --gpus 2");
+}
+
 static void table_shows_the_worst_layers_first(void **state)
 {
     run_ok(*state, "synth --layers 12 --experts 16 --steps 1 --tokens 99 --topk 2 --out many");
@@ -235,7 +333,7 @@ static void several_loads_are_summed_with_a_warning(void **state)
 {
     run_result result = run_line(*state, PLAN " --load log.jsonl --json");
     assert_int_equal(result.exit_code, 0);
-    assert_int_equal(strncmp(result.err, "eplb: warning: 2 scenarios", 26), 0);
+    assert_contains(result.err, "eplb: warning: 2 scenarios");
     cJSON *plan = cJSON_Parse(result.out);
     assert_true(json_number(plan, "scenarios") == 2.0);
     cJSON_Delete(plan);
@@ -340,13 +438,17 @@ static void experts_widen_a_load_whose_last_experts_got_nothing(void **state)
 #define IN_PREPARED_DIRECTORY(test)                                                                \
     cmocka_unit_test_setup_teardown(test, setup, test_directory_teardown)
 
-TEST_MAIN(IN_PREPARED_DIRECTORY(written_placement_is_valid_and_stays_in_every_format),
+TEST_MAIN(IN_PREPARED_DIRECTORY(written_placement_is_valid_and_stays_in_every_format_that_is_read),
           IN_PREPARED_DIRECTORY(json_without_a_placement_in_force_has_the_contract),
           IN_PREPARED_DIRECTORY(json_layers_add_up),
           IN_PREPARED_DIRECTORY(threads_do_not_change_a_byte),
           IN_PREPARED_DIRECTORY(dash_writes_the_map_to_standard_output_and_the_table_aside),
           IN_PREPARED_DIRECTORY(full_disk_is_an_error),
           IN_PREPARED_DIRECTORY(last_line_says_what_to_do),
+          IN_DIRECTORY(launch_hint_shows_plain_names_only),
+          IN_PREPARED_DIRECTORY(number_of_experts_that_nothing_confirms_is_noted),
+          IN_PREPARED_DIRECTORY(price_and_gain_stand_in_one_line), IN_DIRECTORY(one_is_singular),
+          IN_DIRECTORY(experts_that_are_given_may_be_more_than_the_default_limit),
           IN_PREPARED_DIRECTORY(table_shows_the_worst_layers_first),
           IN_PREPARED_DIRECTORY(detailed_exitcode_is_10_when_copies_are_proposed),
           IN_DIRECTORY(fewer_slots_are_a_change_without_copies),

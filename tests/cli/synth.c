@@ -104,6 +104,16 @@ static void domains_differ_in_what_is_popular(void **state)
     run_release(&result);
 }
 
+static void largest_log_is_read_by_default(void **state)
+{
+    run_ok(*state,
+           "synth --layers 2 --first-layer 1022 --experts 4096 --steps 1 --tokens 1 --out a");
+    run_ok(*state, "plan --load a --gpus 1 --redundant 0");
+    run_ok(*state, "synth --layers 2 --first-layer 1022 --experts 8 --steps 1 --tokens 1 "
+                   "--format sglang --out a");
+    run_ok(*state, "plan --load a --gpus 1 --redundant 0");
+}
+
 static void sample_log_is_what_its_readme_says(void **state)
 {
     const char *directory = getenv("EPLB_SAMPLE_DATA");
@@ -145,4 +155,5 @@ TEST_MAIN(IN_DIRECTORY(same_seed_gives_the_same_bytes),
           IN_DIRECTORY(tokens_that_choose_all_experts_give_each_the_same),
           IN_DIRECTORY(sglang_log_has_zero_rows_before_the_first_layer),
           IN_DIRECTORY(domains_differ_in_what_is_popular),
+          IN_DIRECTORY(largest_log_is_read_by_default),
           IN_DIRECTORY(sample_log_is_what_its_readme_says), IN_DIRECTORY(full_disk_is_an_error))

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <eplb/format.h>
+
 #include "run_json.h"
 
 static void write_map(const char *directory, const char *rows)
@@ -22,6 +24,31 @@ static void valid_placement_is_one_line(void **state)
     write_map(*state, "[0,1,2,3,0,1],[3,2,1,0,3,2]");
     assert_output(*state, "validate map --gpus 3", 0,
                   "valid: 2 layers of 4 experts on 3 GPUs x 2 slots\n");
+}
+
+static void one_is_singular(void **state)
+{
+    write_map(*state, "[0]");
+    assert_output(*state, "validate map --gpus 1", 0,
+                  "valid: 1 layer of 1 expert on 1 GPU x 1 slot\n");
+}
+
+/* A format may be written but not read, as TensorRT-LLM's is in a build without libyaml. */
+static void what_this_build_cannot_read_is_explained(void **state)
+{
+    static const char *const lines[] = {"validate map --gpus 2",
+                                        "validate map --gpus 2 --from trtllm"};
+    uint32_t flags = eplb_format_flags(eplb_format_find("trtllm"));
+    const char *expected = (flags & EPLB_FORMAT_READS_PLACEMENT) != 0
+                               ? "eplb: map: no key 'initial_global_assignments'\n"
+                               : "eplb: map: trtllm cannot be read: built without libyaml\n";
+    test_write_text(test_join(*state, "map").text, "num_slots: 2\n");
+    for (size_t i = 0; i < 2; i++) {
+        run_result result = run_line(*state, lines[i]);
+        assert_int_equal(result.exit_code, 1);
+        assert_string_equal(result.err, expected);
+        run_release(&result);
+    }
 }
 
 static void violations_are_listed_and_counted(void **state)
@@ -95,7 +122,7 @@ static void file_that_says_its_gpus_needs_no_option(void **state)
                     "{\"moe_layer_count\":1,\"layer_list\":[{\"layer_id\":0,\"device_count\":2,"
                     "\"device_list\":[{\"device_id\":0,\"device_expert\":[0,1]},"
                     "{\"device_id\":1,\"device_expert\":[2,0]}]}]}");
-    assert_output(*state, "validate map", 0, "valid: 1 layers of 3 experts on 2 GPUs x 2 slots\n");
+    assert_output(*state, "validate map", 0, "valid: 1 layer of 3 experts on 2 GPUs x 2 slots\n");
     run_result result = run_line(*state, "validate map --gpus 4");
     assert_int_equal(result.exit_code, 1);
     assert_contains(result.err, "map: ");
@@ -139,7 +166,8 @@ static void file_is_not_changed(void **state)
     free(after);
 }
 
-TEST_MAIN(IN_DIRECTORY(valid_placement_is_one_line),
+TEST_MAIN(IN_DIRECTORY(valid_placement_is_one_line), IN_DIRECTORY(one_is_singular),
+          IN_DIRECTORY(what_this_build_cannot_read_is_explained),
           IN_DIRECTORY(violations_are_listed_and_counted),
           IN_DIRECTORY(more_than_20_violations_are_cut), IN_DIRECTORY(json_lists_every_violation),
           IN_DIRECTORY(json_of_a_valid_placement_has_an_empty_list),

@@ -133,7 +133,21 @@ static void missing_arguments_are_refused(void **state)
     eplb_load_destroy(&load);
 }
 
-TEST_MAIN(cmocka_unit_test(missing_arguments_are_refused),
+static void layer_is_zero_without_load_in_any_scenario(void **state)
+{
+    (void)state;
+    eplb_load *load = make_load(2, 3, 2);
+    assert_ok(eplb_load_set_row(load, 1, 1, (double[]){0, 4}, NULL), NULL);
+    assert_int_equal(eplb_load_layer_is_zero(load, 0), 1);
+    assert_int_equal(eplb_load_layer_is_zero(load, 1), 0);
+    assert_int_equal(eplb_load_layer_is_zero(load, 2), 1);
+    assert_int_equal(eplb_load_layer_is_zero(load, 3), 0);
+    assert_int_equal(eplb_load_layer_is_zero(load, -1), 0);
+    eplb_load_destroy(&load);
+}
+
+TEST_MAIN(cmocka_unit_test(layer_is_zero_without_load_in_any_scenario),
+          cmocka_unit_test(missing_arguments_are_refused),
           cmocka_unit_test(listed_layers_go_and_the_rest_stays),
           cmocka_unit_test(layers_that_are_not_there_do_not_matter),
           cmocka_unit_test(layer_with_tokens_in_any_scenario_is_refused),

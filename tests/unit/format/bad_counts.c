@@ -127,6 +127,8 @@ static const bad_file csv[] = {
     {"", "step,Layer,expert,tokens\n", PARSE, "f:1: unknown column 'Layer'"},
     {"", "layer,expert,\"tokens\"\n", PARSE,
      "unknown column '\"tokens\"': expected step, layer, expert, tokens, without quotes"},
+    {"", "\"step\", \"layer\",\"expert\",\"tokens\"\r\n0,0,1,5\n", PARSE,
+     "unknown column '\"step\"': expected step, layer, expert, tokens, without quotes"},
     {"", "layer,expert,tokens\n", PARSE, "f:2: no counts behind the header"},
     {"", "layer,expert,tokens\n\n\n", PARSE, "no counts behind the header"},
     {"", "layer,expert,tokens\n0,0\n", PARSE, "f:2: fewer fields, expected 3"},

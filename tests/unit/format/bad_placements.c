@@ -73,9 +73,16 @@ static const bad_file vllm[] = {
 #define TWO DEVICE("0", "[0]") "," DEVICE("1", "[1]")
 
 static const bad_file ascend[] = {
-    {"", ASCEND("1", ""), PARSE, "f: the document: moe_layer_count 1, expected 0"},
+    {"", ASCEND("1", ""), PARSE, "f: layer_list has 0 layers, moe_layer_count says 1"},
     {"", ASCEND("0", ""), PARSE, "f: layer 0 is not an object"},
-    {"", ASCEND("2", LAYER("0", "2", TWO)), PARSE, "the document: moe_layer_count 2, expected 1"},
+    {"", ASCEND("2", LAYER("0", "2", TWO)), PARSE,
+     "f: layer_list has 1 layers, moe_layer_count says 2"},
+    {"", ASCEND("-1", LAYER("0", "2", TWO)), PARSE,
+     "f: layer_list has 1 layers, moe_layer_count says -1"},
+    {"", ASCEND("1", LAYER("0", "2", TWO) "," LAYER("0", "2", TWO)), PARSE,
+     "f: layer_list has 2 layers, moe_layer_count says 1"},
+    {"", ASCEND("1", LAYER("0", "2", TWO) "," LAYER("1", "2", TWO)), EPLB_ERROR_UNSUPPORTED,
+     "f: layer 1, behind the 1 of moe_layer_count, is a draft (MTP) layer"},
     {"", ASCEND("\"1\"", LAYER("0", "2", TWO)), PARSE, "'moe_layer_count' is not an integer"},
     {"", "{\"moe_layer_count\":1}", PARSE, "f: the document has no key 'layer_list'"},
     {"", "{\"layer_list\":[" LAYER("0", "2", TWO) "]}", PARSE, "no key 'moe_layer_count'"},
@@ -114,13 +121,15 @@ static const bad_file trtllm[] = {
     {"", TRTLLM("2", "  3: [0, 1]\n  5: [0, 1, 2]\n"), PARSE,
      "f: layer 5: 3 expert ids, but num_slots"},
     {"", TRTLLM("2", "  3: [0, 1]\n  3: [0, 1]\n"), PARSE, "f: layer 3 is listed twice"},
-    {"", TRTLLM("2", "  '3': [0, 1]\n"), PARSE, "f:4:3: layer ids are plain integers, not 3"},
+    {"", TRTLLM("2", "  '3': [0, 1]\n"), PARSE,
+     "f:4:3: layer ids are plain integers, not the text \"3\""},
     {"", TRTLLM("2", "  x: [0, 1]\n"), PARSE, "f:4:3: layer ids are plain integers, not x"},
     {"", TRTLLM("2", "  -3: [0, 1]\n"), LIMIT, "f:4:3: layer id out of range: -3"},
     {"", TRTLLM("2", "  99999: [0, 1]\n"), LIMIT, "f:4:3: layer id out of range: 99999"},
     {"", TRTLLM("2", "  3: [0, 01]\n"), PARSE, "f:4:10: expert ids are plain integers, not 01"},
     {"", TRTLLM("2", "  3: [0, 1.0]\n"), PARSE, "expert ids are plain integers, not 1.0"},
-    {"", TRTLLM("2", "  3: [0, \"1\"]\n"), PARSE, "expert ids are plain integers, not 1"},
+    {"", TRTLLM("2", "  3: [0, \"1\"]\n"), PARSE,
+     "expert ids are plain integers, not the text \"1\""},
     {"", TRTLLM("2", "  3: [0, [1]]\n"), PARSE, "expert ids are plain integers, not a list or map"},
     {"", TRTLLM("2", "  3: [0, 3000000000]\n"), PARSE, "not 3000000000"},
     {"", TRTLLM("2", "  3: [0, ]\n"), PARSE, "f: layer 3: 1 expert ids, but num_slots is 2"},
@@ -138,6 +147,8 @@ static const bad_file trtllm[] = {
     {"", TRTLLM("8", "  1: [0, 1, 2, 3, 0, 1, 2, 3, 0]\n"), LIMIT,
      "f:4:31: more slots than the limit"},
     {"", TRTLLM("-1", "  3: [0, 1]\n"), PARSE, "num_slots is a plain integer >= 0, not -1"},
+    {"", TRTLLM("\"4\"", "  3: [0, 1]\n"), PARSE,
+     "f:1:12: num_slots is a plain integer >= 0, not the text \"4\""},
     {"", TRTLLM("2", "  []\n"), PARSE, "expected a map of layer ids to lists"},
     {"", "num_slots: 2\n", PARSE, "f: no key 'initial_global_assignments'"},
     {"", "initial_global_assignments: {3: [0, 1]}\n", PARSE, "f: no key 'num_slots'"},
@@ -205,9 +216,11 @@ static void bad_trtllm_maps_are_refused(void **state)
 #ifdef HAVE_YAML
     assert_all_refused(*state, ALL_OF(trtllm));
 #else
-    static const bad_file unsupported = {"", "num_slots: 2\n", EPLB_ERROR_UNSUPPORTED,
-                                         "built without libyaml"};
-    assert_all_refused(*state, &unsupported, 1);
+    static const bad_file unsupported[] = {
+        {"", "num_slots: 2\n", EPLB_ERROR_UNSUPPORTED, "f: trtllm cannot be read: built without"},
+        {"trtllm", "num_slots: 2\n", EPLB_ERROR_UNSUPPORTED, "built without libyaml"},
+    };
+    assert_all_refused(*state, ALL_OF(unsupported));
 #endif
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/input.h"
+#include "format/display_name.h"
 
 #include "support.h"
 
@@ -112,10 +113,57 @@ static void a_byte_order_mark_is_only_skipped_when_whole(void **state)
     eplb_input_close(&input);
 }
 
+static void assert_shown_as(const char *path, const char *expected)
+{
+    eplb_display_name name = eplb_display_name_of(path);
+    assert_string_equal(name.text, expected);
+}
+
+static void long_names_are_shortened_in_the_middle(void **state)
+{
+    (void)state;
+    char path[2000];
+    char expected[2000];
+    assert_shown_as("-", "standard input");
+    snprintf(path, sizeof(path), "%0191d", 7);
+    assert_shown_as(path, path);
+    snprintf(path, sizeof(path), "%080d%0900d/%099d", 1, 2, 3);
+    snprintf(expected, sizeof(expected), "%080d.../%099d", 1, 3);
+    assert_shown_as(path, expected);
+}
+
+/* The bytes at which the name is cut are inside of characters. */
+static void long_names_are_cut_between_characters(void **state)
+{
+    (void)state;
+    char path[2000];
+    char expected[2000];
+    snprintf(path, sizeof(path), "%079d\xc3\xa9%0100d\xe2\x82\xac%098d", 1, 2, 3);
+    snprintf(expected, sizeof(expected), "%079d...%098d", 1, 3);
+    assert_shown_as(path, expected);
+}
+
+static void a_long_path_leaves_room_for_what_is_wrong(void **state)
+{
+    char name[3000];
+    snprintf(name, sizeof(name), "%02000d", 0);
+    test_path path = test_join(*state, name);
+    eplb_hooks hooks;
+    eplb_input input;
+    eplb_error error;
+    eplb_hooks_init(&hooks);
+    assert_status(eplb_input_open(&input, &hooks, path.text, &error), EPLB_ERROR_IO, &error);
+    assert_contains(error.message, "...0");
+    assert_contains(error.message, ": cannot open: File name too long");
+}
+
 #define IN_DIRECTORY(test)                                                                         \
     cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
 
 TEST_MAIN(IN_DIRECTORY(unread_bytes_stay_over_a_fill),
           IN_DIRECTORY(the_prefix_can_be_seen_before_reading),
           IN_DIRECTORY(a_file_that_shrinks_is_an_error), IN_DIRECTORY(inputs_are_opened_read_only),
-          IN_DIRECTORY(a_byte_order_mark_is_only_skipped_when_whole))
+          IN_DIRECTORY(a_byte_order_mark_is_only_skipped_when_whole),
+          cmocka_unit_test(long_names_are_shortened_in_the_middle),
+          cmocka_unit_test(long_names_are_cut_between_characters),
+          IN_DIRECTORY(a_long_path_leaves_room_for_what_is_wrong))

@@ -201,6 +201,7 @@ static void rows_longer_than_the_buffer_are_whole(void **state)
     eplb_counts_row row;
     eplb_error error;
     eplb_read_options options = options_for("jsonl");
+    options.max_experts = WIDE;
     assert_ok(eplb_counts_open(&reader, NULL, path.text, &options, &error), &error);
     for (int l = 0; l < 3; l++) {
         assert_ok(eplb_counts_next(reader, &row, &error), &error);

@@ -157,6 +157,118 @@ static void a_sum_that_overflows_names_the_file(void **state)
     assert_refused(paths, 1, 0, EPLB_ERROR_OVERFLOW, "huge.jsonl: layer 5: ");
 }
 
+static void a_row_that_cannot_be_added_names_its_file(void **state)
+{
+    test_path good = test_join(*state, "good.jsonl");
+    test_path huge = test_join(*state, "huge.jsonl");
+    test_write_text(good.text, "{\"layer\":5,\"counts\":[1,1]}\n");
+    test_write_text(huge.text, "{\"layer\":5,\"counts\":[1e308,1e308]}\n");
+    const char *paths[] = {good.text, huge.text};
+    char start[4200];
+    snprintf(start, sizeof(start), "%s: ", huge.text);
+    assert_refused(paths, 2, 0, EPLB_ERROR_OVERFLOW, start);
+    assert_refused(paths, 2, 0, EPLB_ERROR_OVERFLOW, "layer 5");
+}
+
+/* Of the allocations that can fail, one is for the builder's row and some are for the result. */
+static void running_out_of_memory_names_the_file_and_the_row(void **state)
+{
+    test_path path = test_join(*state, "f");
+    test_write_text(path.text, "{\"layer\":5,\"counts\":[1,2]}\n");
+    const char *paths[] = {path.text};
+    bool named_row = false;
+    bool named_file = false;
+    eplb_status status;
+    test_memory memory = {0};
+    do {
+        memory = (test_memory){.fail_at = memory.fail_at + 1};
+        eplb_hooks hooks = test_hooks(&memory);
+        eplb_error error;
+        eplb_load *load;
+        status = eplb_load_read(&load, &hooks, paths, 1, NULL, &error);
+        eplb_load_destroy(&load);
+        named_row = named_row || (status == EPLB_ERROR_NOMEM &&
+                                  strstr(error.message, "f: layer 5: 2 counts: out of memory"));
+        named_file =
+            named_file || (status == EPLB_ERROR_NOMEM && strstr(error.message, "f: out of memory"));
+    } while (status == EPLB_ERROR_NOMEM);
+    assert_int_equal(status, EPLB_OK);
+    assert_true(named_row);
+    assert_true(named_file);
+}
+
+/* Log hook: keeps the last line. */
+static void keep_line(void *context, int32_t level, const char *message)
+{
+    assert_int_equal(level, EPLB_LOG_WARNING);
+    snprintf(context, EPLB_ERROR_MESSAGE_SIZE, "%s", message);
+}
+
+/* What reading a text as a load warns of; "" is nothing. */
+static void assert_warning(const char *directory, const char *text, const char *expected)
+{
+    test_path path = test_join(directory, "f");
+    char line[EPLB_ERROR_MESSAGE_SIZE] = "";
+    char wanted[EPLB_ERROR_MESSAGE_SIZE] = "";
+    eplb_hooks hooks;
+    eplb_error error;
+    eplb_hooks_init(&hooks);
+    hooks.log = keep_line;
+    hooks.log_context = line;
+    test_write_text(path.text, text);
+    const char *paths[] = {path.text};
+    eplb_load *load;
+    assert_ok(eplb_load_read(&load, &hooks, paths, 1, NULL, &error), &error);
+    eplb_load_destroy(&load);
+    if (expected[0] != '\0') {
+        snprintf(wanted, sizeof(wanted), "%.300s: %s", path.text, expected);
+    }
+    assert_string_equal(line, wanted);
+}
+
+static void csv_that_may_be_cut_within_a_number_is_warned_of(void **state)
+{
+    assert_warning(*state, "layer,expert,tokens\n0,0,1\n0,1,25",
+                   "the last line has no newline: "
+                   "is the file whole?");
+    assert_warning(*state, "layer,expert,tokens\n0,0,1\n0,1,25\n", "");
+    assert_warning(*state, "layer,expert,tokens\n0,0,1\n0,1,25\n\n ", "");
+}
+
+#define ROW(layer) "{\"layer\":" layer ",\"counts\":[1,2]}\n"
+
+static void a_log_with_more_rows_of_one_layer_is_warned_of(void **state)
+{
+    assert_warning(*state, ROW("0") ROW("2") ROW("0"),
+                   "layer 2 has 1 row, layer 0 has 2: is the file whole?");
+    assert_warning(*state, ROW("3") ROW("4") ROW("5") ROW("4"),
+                   "layer 3 has 1 row, layer 4 has 2: is the file whole?");
+    assert_warning(*state, ROW("0") ROW("2") ROW("0") ROW("2") ROW("0"),
+                   "layer 2 has 2 rows, layer 0 has 3: is the file whole?");
+    assert_warning(*state, ROW("3") ROW("4") ROW("4") ROW("3"), "");
+    assert_warning(*state, "layer,expert,tokens\n0,0,1\n1,0,1\n0,1,1\n", "");
+}
+
+/* The rows of each file are counted by themselves. */
+static void only_the_file_that_lacks_rows_is_warned_of(void **state)
+{
+    test_path cut = test_join(*state, "cut");
+    test_path whole = test_join(*state, "whole");
+    test_write_text(cut.text, ROW("0") ROW("1") ROW("0"));
+    test_write_text(whole.text, ROW("0") ROW("1"));
+    const char *paths[] = {cut.text, whole.text};
+    char line[EPLB_ERROR_MESSAGE_SIZE] = "";
+    eplb_hooks hooks;
+    eplb_error error;
+    eplb_hooks_init(&hooks);
+    hooks.log = keep_line;
+    hooks.log_context = line;
+    eplb_load *load;
+    assert_ok(eplb_load_read(&load, &hooks, paths, 2, NULL, &error), &error);
+    eplb_load_destroy(&load);
+    assert_contains(line, "cut: layer 1 has 1 row, layer 0 has 2");
+}
+
 static void nothing_to_read_is_an_argument_error(void **state)
 {
     (void)state;
@@ -180,4 +292,9 @@ TEST_MAIN(cmocka_unit_test(steps_are_summed), cmocka_unit_test(dense_layers_of_s
           IN_DIRECTORY(files_of_two_models_are_refused),
           IN_DIRECTORY(experts_without_lines_in_csv_have_no_tokens),
           IN_DIRECTORY(a_sum_that_overflows_names_the_file),
+          IN_DIRECTORY(a_row_that_cannot_be_added_names_its_file),
+          IN_DIRECTORY(running_out_of_memory_names_the_file_and_the_row),
+          IN_DIRECTORY(csv_that_may_be_cut_within_a_number_is_warned_of),
+          IN_DIRECTORY(a_log_with_more_rows_of_one_layer_is_warned_of),
+          IN_DIRECTORY(only_the_file_that_lacks_rows_is_warned_of),
           cmocka_unit_test(nothing_to_read_is_an_argument_error))

@@ -12,8 +12,8 @@ static void init_writes_the_documented_defaults(void **state)
     assert_int_equal(options.experts, 0);
     assert_int_equal(options.gpus, 0);
     assert_int_equal(options.gpus_per_node, 0);
-    assert_int_equal(options.max_layers, 4096);
-    assert_int_equal(options.max_experts, 65536);
+    assert_int_equal(options.max_layers, 1024);
+    assert_int_equal(options.max_experts, 4096);
     assert_int_equal(options.max_slots, 1048576);
     assert_int_equal(options.max_bytes, 268435456);
     eplb_read_options_init(NULL);
@@ -81,6 +81,36 @@ static void limits_apply_to_every_format_of_counts(void **state)
     }
 }
 
+/* By default a small file cannot ask for much memory: 32 MiB a scenario. */
+static void default_limits_bound_what_a_small_file_takes(void **state)
+{
+    static const struct {
+        const char *line;
+        eplb_status status;
+        const char *part;
+    } cases[] = {
+        {"1023,4095,1\n", EPLB_OK, ""},
+        {"1024,0,1\n", EPLB_ERROR_LIMIT, "layer 1024 not in 0..1023"},
+        {"0,4096,1\n", EPLB_ERROR_LIMIT, "expert 4096 not in 0..4095"},
+    };
+    test_path path = test_join(*state, "sparse.csv");
+    for (size_t i = 0; i < 3; i++) {
+        char text[64];
+        eplb_error error = {0};
+        snprintf(text, sizeof(text), "layer,expert,tokens\n%s", cases[i].line);
+        test_write_text(path.text, text);
+        assert_status(read_rows(path.text, NULL, NULL, NULL, &error), cases[i].status, &error);
+        assert_contains(error.message, cases[i].part);
+    }
+}
+
+static void options_that_were_never_initialised_are_refused(void **state)
+{
+    (void)state;
+    eplb_read_options options = {0};
+    assert_argument_error(&options, "read options without struct_size");
+}
+
 static void limits_above_the_library_s_own_are_its_own(void **state)
 {
     test_path path = test_join(*state, "deep.jsonl");
@@ -97,5 +127,8 @@ TEST_MAIN(cmocka_unit_test(init_writes_the_documented_defaults),
           cmocka_unit_test(a_shorter_struct_gets_defaults_for_the_rest),
           cmocka_unit_test(values_out_of_range_are_refused),
           cmocka_unit_test(limits_apply_to_every_format_of_counts),
+          cmocka_unit_test(options_that_were_never_initialised_are_refused),
+          cmocka_unit_test_setup_teardown(default_limits_bound_what_a_small_file_takes,
+                                          test_directory_setup, test_directory_teardown),
           cmocka_unit_test_setup_teardown(limits_above_the_library_s_own_are_its_own,
                                           test_directory_setup, test_directory_teardown))
