@@ -24,7 +24,7 @@ eplb_effort eplb_effort_of(int32_t level, int32_t slots)
     }
     if (slots <= SMALL_LAYER) {
         effort.budget.rounds = 32;
-        effort.budget.hottest = 64.0;
+        effort.budget.hottest = 1024.0;
         effort.tolerance = 0.0;
     }
     return effort;

@@ -41,10 +41,11 @@ static inline int32_t draw(eplb_random *random, int32_t low, int32_t high)
 static inline eplb_cluster *draw_cluster(eplb_random *random)
 {
     int32_t gpus = draw(random, 1, MOST_GPUS);
+    /* One after another: compilers are free in the order of arguments. */
+    int32_t slots_per_gpu = draw(random, 1, MOST_SLOTS_PER_GPU);
+    int32_t gpus_per_node = draw(random, 0, gpus);
     eplb_cluster *cluster = NULL;
-    assert_ok(eplb_cluster_create(&cluster, NULL, gpus, draw(random, 1, MOST_SLOTS_PER_GPU),
-                                  draw(random, 0, gpus), NULL),
-              NULL);
+    assert_ok(eplb_cluster_create(&cluster, NULL, gpus, slots_per_gpu, gpus_per_node, NULL), NULL);
     bool uneven = draw(random, 0, 1) == 1;
     for (int32_t g = 1; uneven && g < gpus; g++) {
         assert_ok(eplb_cluster_set_slots(cluster, g, draw(random, 0, MOST_SLOTS_PER_GPU), NULL),
