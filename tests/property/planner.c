@@ -207,9 +207,9 @@ static void tiny_plans_are_those_of_brute_force(void **state)
     {
         eplb_random random;
         eplb_random_seed(&random, seed);
-        brute_force b = {.gpus = draw(&random, 2, TINY_GPUS),
-                         .slots_per_gpu = draw(&random, 1, 4),
-                         .best = INFINITY};
+        brute_force b = {.best = INFINITY};
+        b.gpus = draw(&random, 2, TINY_GPUS);
+        b.slots_per_gpu = draw(&random, 1, 4);
         int32_t most = b.gpus * b.slots_per_gpu;
         b.experts = draw(&random, b.slots_per_gpu, most < TINY_EXPERTS ? most : TINY_EXPERTS);
         double loads[TINY_EXPERTS];
