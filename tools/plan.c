@@ -137,14 +137,14 @@ static const eplb_placement *result_of(const plan_job *self)
 static void warn_of_unknown_layers(const plan_job *self)
 {
     int32_t layers = eplb_load_layers(self->load);
-    if ((eplb_format_flags(self->to) & EPLB_FORMAT_ALL_MODEL_LAYERS) == 0 ||
+    if ((eplb_format_flags(self->to) & EPLB_FORMAT_MODEL_LAYER_IDS) == 0 ||
         eplb_load_model_layers(self->load) > 0) {
         return;
     }
     eplb_error line;
     eplb_error_set(&line, EPLB_OK,
-                   "the loads do not say which layers of the model are dense: %s gets rows for the "
-                   "layers 0 to %d; --dense-layers LIST, or none, says it",
+                   "the loads do not say which layers of the model are dense: the last layer in %s "
+                   "has the number %d; --dense-layers LIST, or none, says it",
                    self->values->out, eplb_load_layer_ids(self->load)[layers - 1]);
     print_warning(NULL, EPLB_LOG_WARNING, line.message);
 }

@@ -15,7 +15,7 @@ show() {
     "$@"
 }
 
-show build/tools/eplb plan --load examples/data/synthetic.jsonl --gpus 8 --redundant 8 \
-    --out build/placement.json
+show build/tools/eplb plan --load examples/data/synthetic.jsonl --experts 64 --dense-layers none \
+    --gpus 8 --redundant 8 --out build/placement.json
 show build/tools/eplb validate build/placement.json --gpus 8
 show cat build/placement.json

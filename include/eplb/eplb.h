@@ -12,6 +12,7 @@
 #include <eplb/random.h>
 #include <eplb/router.h>
 #include <eplb/status.h>
+#include <eplb/trigger.h>
 #include <eplb/version.h>
 
 #endif

@@ -36,6 +36,8 @@ typedef struct eplb_format eplb_format;
 #define EPLB_FORMAT_ALL_MODEL_LAYERS 8u
 /* Known only from a change that its engine has not merged. */
 #define EPLB_FORMAT_OPEN 16u
+/* Layers have the numbers of the model, dense layers counted. Without it, those of MoE layers. */
+#define EPLB_FORMAT_MODEL_LAYER_IDS 32u
 
 /* The formats in a fixed order; NULL past the end. */
 EPLB_API const eplb_format *eplb_format_at(size_t index);

@@ -86,7 +86,7 @@ const eplb_format eplb_format_sglang = {
     .name = "sglang",
     .description = "SGLang: logical_count as JSON, and --init-expert-location",
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT |
-             EPLB_FORMAT_ALL_MODEL_LAYERS,
+             EPLB_FORMAT_ALL_MODEL_LAYERS | EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
     .counts = {.open = eplb_sglang_counts_open,
                .next = eplb_sglang_counts_next,

@@ -35,11 +35,13 @@ static void flags_say_what_a_format_can_do(void **state)
     const uint32_t trtllm = EPLB_FORMAT_WRITES_PLACEMENT;
 #endif
     assert_int_equal(eplb_format_flags(eplb_format_find("sglang")),
-                     EPLB_FORMAT_READS_COUNTS | placements | EPLB_FORMAT_ALL_MODEL_LAYERS);
+                     EPLB_FORMAT_READS_COUNTS | placements | EPLB_FORMAT_ALL_MODEL_LAYERS |
+                         EPLB_FORMAT_MODEL_LAYER_IDS);
     assert_int_equal(eplb_format_flags(eplb_format_find("npy")), EPLB_FORMAT_READS_COUNTS);
     assert_int_equal(eplb_format_flags(eplb_format_find("csv")), EPLB_FORMAT_READS_COUNTS);
     assert_int_equal(eplb_format_flags(eplb_format_find("jsonl")), EPLB_FORMAT_READS_COUNTS);
-    assert_int_equal(eplb_format_flags(eplb_format_find("trtllm")), trtllm);
+    assert_int_equal(eplb_format_flags(eplb_format_find("trtllm")),
+                     trtllm | EPLB_FORMAT_MODEL_LAYER_IDS);
     assert_int_equal(eplb_format_flags(eplb_format_find("ascend")), placements);
     assert_int_equal(eplb_format_flags(eplb_format_find("vllm")), placements | EPLB_FORMAT_OPEN);
 }
