@@ -11,7 +11,9 @@
 #include <eplb/plan.h>
 #include <eplb/random.h>
 #include <eplb/router.h>
+#include <eplb/split.h>
 #include <eplb/status.h>
+#include <eplb/step_stats.h>
 #include <eplb/trigger.h>
 #include <eplb/version.h>
 
