@@ -11,10 +11,12 @@
 #include <eplb/plan.h>
 #include <eplb/random.h>
 #include <eplb/router.h>
+#include <eplb/snapshot.h>
 #include <eplb/split.h>
 #include <eplb/status.h>
 #include <eplb/step_stats.h>
 #include <eplb/trigger.h>
 #include <eplb/version.h>
+#include <eplb/window.h>
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef EPLB_BASE_RANGE_H
 #define EPLB_BASE_RANGE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <eplb/status.h>
