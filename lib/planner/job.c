@@ -269,8 +269,11 @@ static void normalise(double *row, int32_t experts, double *total)
 {
     int exponent;
     *total = frexp(*total, &exponent);
+    /* Two factors: 2^-exponent itself can be too large. */
+    double half = ldexp(1.0, -exponent / 2);
+    double rest = ldexp(1.0, -exponent - -exponent / 2);
     for (int32_t e = 0; e < experts; e++) {
-        row[e] = ldexp(row[e], -exponent);
+        row[e] = row[e] * half * rest;
     }
 }
 

@@ -4,9 +4,9 @@
 #include "planner/layer.h"
 
 /* Runs of this many ids are sorted by insertion before they are merged. */
-#define RUN 8
+#define RUN 16
 
-static bool comes_before(int32_t a, int32_t b, const double *key)
+static inline bool comes_before(int32_t a, int32_t b, const double *key)
 {
     return key[a] > key[b] || (key[a] == key[b] && a < b);
 }
