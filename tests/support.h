@@ -205,6 +205,9 @@ static inline int test_directory_teardown(void **state)
     return result;
 }
 
+#define IN_DIRECTORY(test)                                                                         \
+    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
+
 static inline void test_write_file(const char *path, const void *data, size_t size)
 {
     FILE *file = fopen(path, "wb");

@@ -10,9 +10,6 @@
 #include "model/placement.h"
 #include "planner/solve.h"
 
-/* Relative difference below which two imbalances are the same. */
-#define ROUNDING 1e-12
-
 /* What the threads share. */
 typedef struct run {
     const eplb_plan_job *job;
@@ -144,7 +141,7 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
         return;
     }
     double tolerance = eplb_effort_of(job->options->effort, r->shape.slots).tolerance;
-    if (result->imbalance_before <= result->imbalance_after * (1.0 + ROUNDING) ||
+    if (result->imbalance_before <= result->imbalance_after * (1.0 + EPLB_ROUNDING) ||
         result->imbalance_before <= result->lower_bound * (1.0 + tolerance)) {
         keep_current(r, index);
         result->imbalance_after = result->imbalance_before;
@@ -177,7 +174,7 @@ static void plan_layer(worker *w, int32_t index)
     if (job->current != NULL) {
         compare_with_current(w, index, result);
     }
-    if (result->imbalance_after <= result->lower_bound * (1.0 + ROUNDING) &&
+    if (result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING) &&
         result->stop != EPLB_STOP_CANCELLED) {
         result->stop = EPLB_STOP_OPTIMAL;
     }
@@ -263,15 +260,15 @@ static bool same_slots(const eplb_cluster *a, const eplb_cluster *b)
     return true;
 }
 
-/* Scales a row by the power of two that brings its total near 1: exact, and no sum or product of a
- * search can overflow then. */
+/* Scales a row by the power of two that brings its total near 1: no sum or product of a search can
+ * overflow then. Exact, but for loads that are nothing beside the total. */
 static void normalise(double *row, int32_t experts, double *total)
 {
     int exponent;
     *total = frexp(*total, &exponent);
     /* Two factors: 2^-exponent itself can be too large. */
-    double half = ldexp(1.0, -exponent / 2);
-    double rest = ldexp(1.0, -exponent - -exponent / 2);
+    double half = ldexp(1.0, -(exponent / 2));
+    double rest = ldexp(1.0, exponent / 2 - exponent);
     for (int32_t e = 0; e < experts; e++) {
         row[e] = row[e] * half * rest;
     }

@@ -16,6 +16,9 @@
 #include <eplb/hooks.h>
 #include <eplb/status.h>
 
+/* Two loads this close, relatively, are the same but for rounding. */
+#define EPLB_ROUNDING 1e-12
+
 /* The shape that all layers of a plan share. */
 typedef struct eplb_shape {
     int32_t experts;

@@ -17,7 +17,6 @@
 /* First temperature of a round / distance of the threshold from the best; and last / first. */
 #define HEAT 0.1
 #define COOLING 0.05
-#define ROUNDING 1e-12
 
 typedef struct pairing {
     eplb_layer *layer;
@@ -188,7 +187,7 @@ static bool pick_move(pairing *p, move *m)
 /* One round. Returns true when no pair is above the threshold. */
 static bool anneal(pairing *p, double temperature, int64_t moves)
 {
-    double none = ROUNDING * p->threshold;
+    double none = EPLB_ROUNDING * p->threshold;
     double fall = temperature * (1.0 - COOLING) / (double)moves;
     for (int64_t i = 0; i < moves && p->excess > none; i++, temperature -= fall) {
         move m;

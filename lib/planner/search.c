@@ -28,8 +28,6 @@
 #define ORDER_STEP 4096
 /* Last temperature of a round / first. */
 #define COOLING 0.1
-/* Two loads closer than this, relatively, are the same. */
-#define ROUNDING 1e-12
 
 typedef struct annealing {
     eplb_layer *layer;
@@ -259,7 +257,7 @@ static void try_transfer(annealing *a)
 static bool anneal(annealing *a, int64_t moves)
 {
     eplb_layer *layer = a->layer;
-    double none = ROUNDING * a->threshold;
+    double none = EPLB_ROUNDING * a->threshold;
     double fall = a->temperature * (1.0 - COOLING) * COOLING_STEP / (double)moves;
     a->stamp = 0;
     memset(layer->room, 0, (size_t)layer->shape->gpus * sizeof(*layer->room));

@@ -6,8 +6,6 @@
 #define SMALL_LAYER 64
 /* A search on counts alone makes so many moves in the time of one of the search on placements. */
 #define PAIR_MOVES 4
-/* Relative difference below which a load equals its bound. */
-#define ROUNDING 1e-12
 
 /* Level 5 has 8 rounds of 5,000 moves, 2 ms or so for a layer that uses them all. Each level
  * doubles the moves. */
@@ -97,7 +95,7 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
     layer->moves = 0;
     eplb_layer_counts(layer);
     *bound = eplb_layer_bound(layer);
-    double optimal = *bound * (1.0 + ROUNDING);
+    double optimal = *bound * (1.0 + EPLB_ROUNDING);
     double enough = *bound * (1.0 + effort->tolerance);
     enough = enough > optimal ? enough : optimal;
     double worst = build(layer, enough);

@@ -174,7 +174,7 @@ static swap find_swap(const descent *d)
     double worst = layer->gpu_load[heavy];
     double good = d->mean + (worst - d->mean) * (1.0 - GOOD_PART);
     /* A gain below rounding could be undone by the next swap, for ever. */
-    swap best = {.place = -1, .worst = worst * (1.0 - 1e-12)};
+    swap best = {.place = -1, .worst = worst * (1.0 - EPLB_ROUNDING)};
     for (int32_t place = 0; place < last && best.worst > good; place++) {
         int32_t light = d->by_load[place];
         if ((worst + layer->gpu_load[light]) / 2.0 >= best.worst) {

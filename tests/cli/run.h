@@ -6,9 +6,6 @@
 #include "../support.h"
 
 /* A test that gets an empty directory of its own. */
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 typedef struct run_result {
     int exit_code; /* -1: killed by a signal */
     char *out;     /* NUL-terminated, as err */

@@ -61,8 +61,5 @@ static void vllm_bytes_are_as_before(void **state)
     assert_golden(*state, "vllm", "../golden/placement.vllm.json");
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(IN_DIRECTORY(sglang_bytes_are_as_before), IN_DIRECTORY(trtllm_bytes_are_as_before),
           IN_DIRECTORY(ascend_bytes_are_as_before), IN_DIRECTORY(vllm_bytes_are_as_before))

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of counts that must be refused: each with its status and the place its message names. */
-#include "reading.h"
+#include "bad.h"
 
-typedef struct bad_file {
-    const char *format; /* "": recognised by its content */
-    const char *content;
-    eplb_status status;
-    const char *message; /* behind the directory and the file name "f" */
-} bad_file;
-
-#define PARSE EPLB_ERROR_PARSE
-#define DATA EPLB_ERROR_DATA
 #define OVERFLOW EPLB_ERROR_OVERFLOW
-#define LIMIT EPLB_ERROR_LIMIT
 
 /* Limits of these tests: 4 layers, 6 experts. */
 static const bad_file json[] = {
@@ -154,44 +144,28 @@ static const bad_file csv[] = {
     {"", "layer,expert,tokens\n0,99999999999999,1\n", LIMIT, "expert 99999999999999 not in 0..5"},
 };
 
-/* Each file's status and message, however far it is read; see read_rows for leaks. */
-static void assert_all_refused(const char *directory, const bad_file *files, size_t count)
+/* However far it is read; see read_rows for leaks. */
+static eplb_status read_bad(const char *path, const char *format, eplb_error *error)
 {
-    test_path path = test_join(directory, "f");
-    int failed = 0;
-    for (size_t i = 0; i < count; i++) {
-        eplb_read_options options = options_for(files[i].format);
-        options.max_layers = 4;
-        options.max_experts = 6;
-        eplb_error error = {0};
-        test_write_text(path.text, files[i].content);
-        eplb_status status = read_rows(path.text, &options, NULL, NULL, &error);
-        if (status != files[i].status || strstr(error.message, files[i].message) == NULL ||
-            strncmp(error.message, path.text, strlen(path.text)) != 0) {
-            print_error("%s\n  status %d, expected %d\n  message: %s\n  expected: %s\n",
-                        files[i].content, (int)status, (int)files[i].status, error.message,
-                        files[i].message);
-            failed++;
-        }
-    }
-    assert_int_equal(failed, 0);
+    eplb_read_options options = options_for(format);
+    options.max_layers = 4;
+    options.max_experts = 6;
+    return read_rows(path, &options, NULL, NULL, error);
 }
-
-#define ALL_OF(files) files, sizeof(files) / sizeof((files)[0])
 
 static void bad_sglang_counts_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(json));
+    assert_all_refused(*state, ALL_OF(json), read_bad);
 }
 
 static void bad_json_lines_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(jsonl));
+    assert_all_refused(*state, ALL_OF(jsonl), read_bad);
 }
 
 static void bad_csv_is_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(csv));
+    assert_all_refused(*state, ALL_OF(csv), read_bad);
 }
 
 static void assert_text_refused(const char *directory, const char *format, const char *content,
@@ -286,9 +260,6 @@ static void a_zero_byte_is_no_end(void **state)
     assert_status(read_rows(path.text, NULL, NULL, NULL, &error), PARSE, &error);
     assert_contains(error.message, "f:1:24: expected the end of the file, found byte 0x00");
 }
-
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
 
 TEST_MAIN(IN_DIRECTORY(bad_sglang_counts_are_refused), IN_DIRECTORY(bad_json_lines_are_refused),
           IN_DIRECTORY(bad_csv_is_refused),

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Placement files that must be refused: each with its status and the place its message names. */
-#include "reading.h"
-
-typedef struct bad_file {
-    const char *format; /* "": recognised by its content */
-    const char *content;
-    eplb_status status;
-    const char *message;
-} bad_file;
-
-#define PARSE EPLB_ERROR_PARSE
-#define DATA EPLB_ERROR_DATA
-#define LIMIT EPLB_ERROR_LIMIT
+#include "bad.h"
 
 /* Read for 2 GPUs; limits 3 layers, 8 slots, 6 experts. */
 static const bad_file sglang[] = {
@@ -170,57 +159,41 @@ static eplb_status read_map(const char *path, const eplb_read_options *options, 
     return status;
 }
 
-static void assert_all_refused(const char *directory, const bad_file *files, size_t count)
+static eplb_status read_bad(const char *path, const char *format, eplb_error *error)
 {
-    test_path path = test_join(directory, "f");
-    int failed = 0;
-    for (size_t i = 0; i < count; i++) {
-        eplb_read_options options = options_for(files[i].format);
-        options.gpus = 2;
-        options.max_layers = 3;
-        options.max_slots = 8;
-        options.max_experts = 6;
-        eplb_error error = {0};
-        test_write_text(path.text, files[i].content);
-        eplb_status status = read_map(path.text, &options, &error);
-        if (status != files[i].status || strstr(error.message, files[i].message) == NULL ||
-            strncmp(error.message, path.text, strlen(path.text)) != 0) {
-            print_error("%s\n  status %d, expected %d\n  message: %s\n  expected: %s\n",
-                        files[i].content, (int)status, (int)files[i].status, error.message,
-                        files[i].message);
-            failed++;
-        }
-    }
-    assert_int_equal(failed, 0);
+    eplb_read_options options = options_for(format);
+    options.gpus = 2;
+    options.max_layers = 3;
+    options.max_slots = 8;
+    options.max_experts = 6;
+    return read_map(path, &options, error);
 }
-
-#define ALL_OF(files) files, sizeof(files) / sizeof((files)[0])
 
 static void bad_sglang_maps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(sglang));
+    assert_all_refused(*state, ALL_OF(sglang), read_bad);
 }
 
 static void bad_vllm_maps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(vllm));
+    assert_all_refused(*state, ALL_OF(vllm), read_bad);
 }
 
 static void bad_ascend_maps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(ascend));
+    assert_all_refused(*state, ALL_OF(ascend), read_bad);
 }
 
 static void bad_trtllm_maps_are_refused(void **state)
 {
 #ifdef HAVE_YAML
-    assert_all_refused(*state, ALL_OF(trtllm));
+    assert_all_refused(*state, ALL_OF(trtllm), read_bad);
 #else
     static const bad_file unsupported[] = {
         {"", "num_slots: 2\n", EPLB_ERROR_UNSUPPORTED, "f: trtllm cannot be read: built without"},
         {"trtllm", "num_slots: 2\n", EPLB_ERROR_UNSUPPORTED, "built without libyaml"},
     };
-    assert_all_refused(*state, ALL_OF(unsupported));
+    assert_all_refused(*state, ALL_OF(unsupported), read_bad);
 #endif
 }
 
@@ -277,9 +250,6 @@ static void deep_documents_are_refused(void **state)
 #endif
     free(text);
 }
-
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
 
 TEST_MAIN(IN_DIRECTORY(bad_sglang_maps_are_refused), IN_DIRECTORY(bad_vllm_maps_are_refused),
           IN_DIRECTORY(bad_ascend_maps_are_refused), IN_DIRECTORY(bad_trtllm_maps_are_refused),

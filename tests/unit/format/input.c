@@ -157,9 +157,6 @@ static void a_long_path_leaves_room_for_what_is_wrong(void **state)
     assert_contains(error.message, ": cannot open: File name too long");
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(IN_DIRECTORY(unread_bytes_stay_over_a_fill),
           IN_DIRECTORY(the_prefix_can_be_seen_before_reading),
           IN_DIRECTORY(a_file_that_shrinks_is_an_error), IN_DIRECTORY(inputs_are_opened_read_only),

@@ -107,9 +107,6 @@ static void writing_survives_each_failure(void **state)
     eplb_placement_destroy(&placement);
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(cmocka_unit_test(reading_counts_survives_each_failure),
           IN_DIRECTORY(growing_a_row_survives_each_failure),
           cmocka_unit_test(reading_placements_survives_each_failure),

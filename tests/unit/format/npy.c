@@ -346,9 +346,6 @@ static void experts_that_differ_from_those_given_are_refused(void **state)
     assert_contains(error.message, "8 counts a layer, expected 9");
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(IN_DIRECTORY(every_kind_of_array_is_read), IN_DIRECTORY(bad_arrays_are_refused),
           IN_DIRECTORY(keys_in_any_order_and_no_last_comma_are_read),
           IN_DIRECTORY(integers_are_exact_up_to_2_to_53),

@@ -232,9 +232,6 @@ static void reading_goes_not_on_after_an_error(void **state)
     eplb_counts_close(&reader);
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(cmocka_unit_test(csv_has_the_recording), cmocka_unit_test(jsonl_has_the_recording),
           cmocka_unit_test(npy_has_the_recording), cmocka_unit_test(fortran_npy_has_the_recording),
           cmocka_unit_test(big_endian_npy_has_the_total), cmocka_unit_test(float_npy_has_the_total),

@@ -281,9 +281,6 @@ static void nothing_to_read_is_an_argument_error(void **state)
     assert_status(eplb_load_read(NULL, NULL, paths, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(cmocka_unit_test(steps_are_summed), cmocka_unit_test(dense_layers_of_sglang_are_left_out),
           cmocka_unit_test(deepseek_v3_has_three_dense_layers_before_58_others),
           IN_DIRECTORY(a_layer_with_tokens_in_one_file_is_not_dense),

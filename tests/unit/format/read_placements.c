@@ -163,9 +163,6 @@ static void nothing_to_read_is_an_argument_error(void **state)
                   &error);
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(cmocka_unit_test(sglang_rows_are_all_layers_of_the_model),
           cmocka_unit_test(ascend_says_its_gpus), cmocka_unit_test(trtllm_keys_are_model_layer_ids),
           IN_DIRECTORY(a_map_survives_every_pair_of_formats),

@@ -176,9 +176,6 @@ static void no_prefix_of_a_document_is_a_document(void **state)
     free(content);
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(IN_DIRECTORY(what_is_no_file_of_counts_names_the_known_formats),
           IN_DIRECTORY(what_is_no_placement_names_the_known_formats),
           IN_DIRECTORY(content_that_fits_two_formats_needs_a_choice),

@@ -198,9 +198,6 @@ static void a_dash_is_standard_output(void **state)
     eplb_placement_destroy(&placement);
 }
 
-#define IN_DIRECTORY(test)                                                                         \
-    cmocka_unit_test_setup_teardown(test, test_directory_setup, test_directory_teardown)
-
 TEST_MAIN(IN_DIRECTORY(invalid_placements_are_refused), IN_DIRECTORY(dead_gpus_are_refused),
           IN_DIRECTORY(uneven_slots_are_refused), cmocka_unit_test(trtllm_limits_are_kept),
           cmocka_unit_test(sglang_spreads_over_the_other_layers),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of files that must be refused. */
+#ifndef EPLB_TESTS_FORMAT_BAD_H
+#define EPLB_TESTS_FORMAT_BAD_H
+
+#include "reading.h"
+
+typedef struct bad_file {
+    const char *format; /* "": recognised by its content */
+    const char *content;
+    eplb_status status;
+    const char *message; /* a part, which may begin with the file's name "f" */
+} bad_file;
+
+#define PARSE EPLB_ERROR_PARSE
+#define DATA EPLB_ERROR_DATA
+#define LIMIT EPLB_ERROR_LIMIT
+
+#define ALL_OF(files) files, sizeof(files) / sizeof((files)[0])
+
+/* Reads every file of a table, each as "f" in `directory`: each must give its status, and a message
+ * that begins with the path and has its part. */
+static inline void assert_all_refused(const char *directory, const bad_file *files, size_t count,
+                                      eplb_status (*read)(const char *path, const char *format,
+                                                          eplb_error *error))
+{
+    test_path path = test_join(directory, "f");
+    int failed = 0;
+    for (size_t i = 0; i < count; i++) {
+        eplb_error error = {0};
+        test_write_text(path.text, files[i].content);
+        eplb_status status = read(path.text, files[i].format, &error);
+        if (status != files[i].status || strstr(error.message, files[i].message) == NULL ||
+            strncmp(error.message, path.text, strlen(path.text)) != 0) {
+            print_error("%s\n  status %d, expected %d\n  message: %s\n  expected: %s\n",
+                        files[i].content, (int)status, (int)files[i].status, error.message,
+                        files[i].message);
+            failed++;
+        }
+    }
+    assert_int_equal(failed, 0);
+}
+
+#endif
