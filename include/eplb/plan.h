@@ -35,6 +35,19 @@ typedef enum eplb_algorithm {
     EPLB_ALGORITHM_EPLB = 1,
 } eplb_algorithm;
 
+/* What a plan for several scenarios makes small in each layer. A scenario's imbalance is the largest
+ * GPU load / the mean load of the live GPUs in that scenario; scenarios in which the layer has no
+ * load do not count in it. With one scenario all are the same. */
+typedef enum eplb_objective {
+    EPLB_OBJECTIVE_MEAN_OF_MAX = 0, /* the mean of the scenarios' imbalances, by their weights */
+    EPLB_OBJECTIVE_MAX_OF_MAX = 1,  /* the largest of them; weights do not matter */
+    EPLB_OBJECTIVE_SUM = 2, /* the imbalance of the sum of loads, each scaled by its weight: the
+                             * classical way, which serves the mix and not its parts */
+} eplb_objective;
+
+/* The name that files and the command use, such as "mean-of-max". A static string. */
+EPLB_API const char *eplb_objective_name(eplb_objective objective);
+
 /* Why a layer's search, or the whole plan's, ended. A plan's value is the last in this list that
  * any of its layers has. */
 typedef enum eplb_stop {
@@ -56,7 +69,7 @@ typedef struct eplb_plan_options {
     /* EPLB_ALGORITHM_EPLB only: keep each of `groups` equal runs of expert ids on one node, as the
      * cluster's nodes say. 1 (default): no groups, the whole cluster is one node. */
     int32_t groups;
-    int32_t reserved; /* 0 */
+    int32_t objective; /* an eplb_objective; default EPLB_OBJECTIVE_MEAN_OF_MAX */
 
     /* Called from the calling thread while layers are planned, with the number of layers done, and
      * at last with all of them. Non-zero stops the search: the call succeeds, with the greedy
@@ -68,7 +81,9 @@ typedef struct eplb_plan_options {
 /* Writes the defaults. */
 EPLB_API void eplb_plan_options_init(eplb_plan_options *options);
 
-/* One layer of a plan. Imbalances are largest GPU load / mean load of the live GPUs. */
+/* One layer of a plan. Imbalances are largest GPU load / mean load of the live GPUs, and with
+ * several scenarios the objective's mean or largest of them; eplb_placement_imbalance tells a single
+ * one. */
 typedef struct eplb_plan_layer {
     uint32_t struct_size; /* set by the caller: how much may be written */
     int32_t layer_id;
@@ -101,7 +116,7 @@ typedef struct eplb_plan_info {
 typedef struct eplb_plan eplb_plan;
 
 /*
- * Plans. Several scenarios are summed, each scaled by its weight, after a line on the warning log.
+ * Plans one placement for all scenarios of the load.
  *
  * load: layers x experts; layer ids go over to the placement. A layer without any load keeps its
  *     current placement, or gets an even spread.

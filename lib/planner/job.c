@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "model/cluster.h"
 #include "model/placement.h"
+#include "planner/joint.h"
 #include "planner/solve.h"
 
 /* What the threads share. */
@@ -16,6 +17,7 @@ typedef struct run {
     eplb_shape shape;
     double *loads;   /* [layers][experts], scenarios summed */
     double *totals;  /* [layers] */
+    bool is_joint;   /* several scenarios, each for itself */
     bool same_slots; /* the current placement's slots and live GPUs are the cluster's */
     atomic_int next;
     atomic_int done;
@@ -28,6 +30,7 @@ typedef struct worker {
     run *run;
     bool calls_progress;
     eplb_layer layer;
+    eplb_joint joint;  /* when the run is joint */
     double *gpu_loads; /* [gpus of the cluster] */
     int32_t *counts;   /* [experts] */
     pthread_t thread;
@@ -63,7 +66,15 @@ static void write_row(const worker *w, int32_t *row)
     }
 }
 
-static double score(worker *w, const eplb_cluster *cluster, const int32_t *row)
+static double imbalance(worker *w, const eplb_cluster *cluster, const int32_t *row,
+                        const double *loads)
+{
+    eplb_gpu_loads(cluster, row, w->counts, loads, w->gpu_loads);
+    return eplb_imbalance_of(cluster, loads, w->run->shape.experts, w->gpu_loads);
+}
+
+/* The objective of a row; w->layer.load are the layer's summed loads. */
+static double score(worker *w, const eplb_cluster *cluster, const int32_t *row, int32_t layer)
 {
     const eplb_shape *shape = &w->run->shape;
     memset(w->counts, 0, (size_t)shape->experts * sizeof(*w->counts));
@@ -72,8 +83,19 @@ static double score(worker *w, const eplb_cluster *cluster, const int32_t *row)
             w->counts[row[s]]++;
         }
     }
-    eplb_gpu_loads(cluster, row, w->counts, w->layer.load, w->gpu_loads);
-    return eplb_imbalance_of(cluster, w->layer.load, shape->experts, w->gpu_loads);
+    if (!w->run->is_joint) {
+        return imbalance(w, cluster, row, w->layer.load);
+    }
+    const eplb_load *load = w->run->job->load;
+    double *each = w->joint.scratch;
+    int32_t scenarios = 0;
+    for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
+        double scenario = imbalance(w, cluster, row, eplb_load_row(load, k, layer));
+        if (scenario > 0.0) {
+            each[scenarios++] = scenario;
+        }
+    }
+    return eplb_joint_value(&w->joint, each);
 }
 
 /* Whether the layer's current row is what a plan may be: it was checked to be valid but for empty
@@ -112,20 +134,45 @@ static void place_idle_layer(const run *r, int32_t layer)
     }
 }
 
-static eplb_stop solve(worker *w, double *bound)
+/* `bound` gets the lower bound of the objective. */
+static eplb_stop solve_reference(worker *w, double total, double *bound)
+{
+    const eplb_plan_job *job = w->run->job;
+    const double *sums = w->layer.load;
+    int32_t nodes = job->options->groups > 1 ? eplb_cluster_nodes(job->cluster) : 1;
+    if (w->run->is_joint) {
+        *bound = eplb_joint_bound(&w->joint);
+    }
+    w->layer.load = sums;
+    eplb_layer_counts(&w->layer);
+    if (!w->run->is_joint) {
+        *bound = eplb_layer_bound(&w->layer) / total * (double)w->run->shape.gpus;
+    }
+    eplb_layer_reference(&w->layer, job->options->groups, nodes);
+    w->layer.moves = 0;
+    return EPLB_STOP_LOCAL_OPTIMUM;
+}
+
+static eplb_stop solve_alone(worker *w, int32_t level, double total, double *bound)
+{
+    eplb_effort effort = eplb_effort_of(level, w->run->shape.slots);
+    eplb_stop stop = eplb_layer_solve(&w->layer, &effort, bound);
+    *bound = *bound / total * (double)w->run->shape.gpus;
+    return stop;
+}
+
+/* `total` is that of the layer's summed loads. */
+static eplb_stop solve(worker *w, double total, double *bound)
 {
     const eplb_plan_options *options = w->run->job->options;
     if (options->algorithm == EPLB_ALGORITHM_EPLB) {
-        int32_t nodes = options->groups > 1 ? eplb_cluster_nodes(w->run->job->cluster) : 1;
-        eplb_layer_counts(&w->layer);
-        *bound = eplb_layer_bound(&w->layer);
-        eplb_layer_reference(&w->layer, options->groups, nodes);
-        w->layer.moves = 0;
-        return EPLB_STOP_LOCAL_OPTIMUM;
+        return solve_reference(w, total, bound);
     }
     bool cancelled = atomic_load(&w->run->cancelled);
-    eplb_effort effort = eplb_effort_of(cancelled ? 1 : options->effort, w->run->shape.slots);
-    eplb_stop stop = eplb_layer_solve(&w->layer, &effort, bound);
+    int32_t level = cancelled ? 1 : options->effort;
+    eplb_stop stop = w->run->is_joint && w->joint.scenarios > 1
+                         ? eplb_joint_solve(&w->joint, level, bound)
+                         : solve_alone(w, level, total, bound);
     return cancelled ? EPLB_STOP_CANCELLED : stop;
 }
 
@@ -136,7 +183,7 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
     const run *r = w->run;
     const eplb_plan_job *job = r->job;
     result->imbalance_before =
-        score(w, job->current->cluster, eplb_placement_row(job->current, index));
+        score(w, job->current->cluster, eplb_placement_row(job->current, index), index);
     if (job->options->algorithm == EPLB_ALGORITHM_EPLB || !can_keep_current(r, index)) {
         return;
     }
@@ -160,16 +207,18 @@ static void plan_layer(worker *w, int32_t index)
         place_idle_layer(r, index);
         return;
     }
+    if (r->is_joint) {
+        (void)eplb_joint_take(&w->joint, job->load, index);
+    }
     double bound;
     int32_t *row = eplb_placement_row_of(job->placement, index);
     result->scored = 1;
-    result->stop = (int32_t)solve(w, &bound);
+    result->stop = (int32_t)solve(w, r->totals[index], &bound);
     result->moves = w->layer.moves;
     write_row(w, row);
-    result->imbalance_after = score(w, job->cluster, row);
+    result->imbalance_after = score(w, job->cluster, row, index);
     /* Rounding must not lift the bound above what was found. */
-    double relative = bound / r->totals[index] * (double)r->shape.gpus;
-    result->lower_bound = relative < result->imbalance_after ? relative : result->imbalance_after;
+    result->lower_bound = bound < result->imbalance_after ? bound : result->imbalance_after;
     result->lower_bound = result->lower_bound > 1.0 ? result->lower_bound : 1.0;
     if (job->current != NULL) {
         compare_with_current(w, index, result);
@@ -216,6 +265,13 @@ static eplb_status init_worker(worker *w, run *r, const eplb_hooks *hooks, eplb_
     if (status != EPLB_OK) {
         return status;
     }
+    if (r->is_joint) {
+        status = eplb_joint_init(&w->joint, hooks, &w->layer, eplb_load_scenarios(r->job->load),
+                                 (eplb_objective)r->job->options->objective, error);
+        if (status != EPLB_OK) {
+            return status;
+        }
+    }
     w->gpu_loads = eplb_alloc(hooks, (size_t)r->job->cluster->gpus, sizeof(*w->gpu_loads));
     w->counts = eplb_alloc(hooks, (size_t)r->shape.experts, sizeof(*w->counts));
     return w->gpu_loads != NULL && w->counts != NULL ? EPLB_OK : eplb_out_of_memory(error);
@@ -223,6 +279,7 @@ static eplb_status init_worker(worker *w, run *r, const eplb_hooks *hooks, eplb_
 
 static void free_worker(worker *w, const eplb_hooks *hooks)
 {
+    eplb_joint_free(&w->joint, hooks);
     eplb_layer_free(&w->layer, hooks);
     eplb_free(hooks, w->gpu_loads);
     eplb_free(hooks, w->counts);
@@ -305,7 +362,9 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
 
 eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks, eplb_error *error)
 {
-    run r = {.job = job};
+    run r = {.job = job,
+             .is_joint = eplb_load_scenarios(job->load) > 1 &&
+                         job->options->objective != EPLB_OBJECTIVE_SUM};
     int32_t threads = job->options->threads;
     int32_t layers = eplb_load_layers(job->load);
     threads = threads < layers ? threads : layers;

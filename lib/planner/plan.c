@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <eplb/plan.h>
 
-#include "base/log.h"
 #include "base/memory.h"
 #include "model/cluster.h"
 #include "model/placement.h"
@@ -29,6 +28,19 @@ const char *eplb_stop_name(eplb_stop stop)
     return "unknown";
 }
 
+const char *eplb_objective_name(eplb_objective objective)
+{
+    switch (objective) {
+    case EPLB_OBJECTIVE_MEAN_OF_MAX:
+        return "mean-of-max";
+    case EPLB_OBJECTIVE_MAX_OF_MAX:
+        return "max-of-max";
+    case EPLB_OBJECTIVE_SUM:
+        return "sum";
+    }
+    return "unknown";
+}
+
 void eplb_plan_options_init(eplb_plan_options *options)
 {
     if (options == NULL) {
@@ -38,7 +50,8 @@ void eplb_plan_options_init(eplb_plan_options *options)
                                    .algorithm = EPLB_ALGORITHM_SEARCH,
                                    .effort = 5,
                                    .threads = 1,
-                                   .groups = 1};
+                                   .groups = 1,
+                                   .objective = EPLB_OBJECTIVE_MEAN_OF_MAX};
 }
 
 static eplb_status check_options(const eplb_plan_options *options, eplb_error *error)
@@ -55,9 +68,10 @@ static eplb_status check_options(const eplb_plan_options *options, eplb_error *e
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d threads not in 1..%d",
                               options->threads, EPLB_MAX_THREADS);
     }
-    if (options->reserved != 0) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: reserved is %d, not 0",
-                              options->reserved);
+    if (options->objective < EPLB_OBJECTIVE_MEAN_OF_MAX ||
+        options->objective > EPLB_OBJECTIVE_SUM) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: unknown objective %d",
+                              options->objective);
     }
     if (options->groups < 1) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d groups below 1",
@@ -231,11 +245,6 @@ eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const epl
         return status;
     }
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
-    if (eplb_load_scenarios(load) > 1) {
-        eplb_log(&resolved, EPLB_LOG_WARNING,
-                 "%d scenarios are summed: the plan fits their mix, not each of them",
-                 eplb_load_scenarios(load));
-    }
     eplb_plan *plan;
     status = allocate_plan(&plan, &resolved, load, cluster, error);
     if (status == EPLB_OK) {
