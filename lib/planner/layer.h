@@ -32,6 +32,19 @@ typedef struct eplb_shape {
                              * sum over GPUs of min(slots, k). NULL when uniform */
 } eplb_shape;
 
+/* Whether every GPU has two slots. */
+static inline bool eplb_shape_has_pairs(const eplb_shape *shape)
+{
+    return shape->uniform && shape->slots == 2 * shape->gpus;
+}
+
+/* Of one expert, when each other has at least one. */
+static inline int32_t eplb_shape_most_replicas(const eplb_shape *shape)
+{
+    int32_t spare = shape->slots - shape->experts;
+    return spare + 1 < shape->gpus ? spare + 1 : shape->gpus;
+}
+
 eplb_status eplb_shape_init(eplb_shape *shape, const eplb_hooks *hooks, const eplb_cluster *cluster,
                             int32_t experts, eplb_error *error);
 void eplb_shape_free(eplb_shape *shape, const eplb_hooks *hooks);
@@ -53,6 +66,8 @@ typedef struct eplb_layer {
     int32_t *replica_slot; /* [slots] */
     int32_t *first;        /* [experts] first replica of the expert */
     int32_t *next;         /* [slots] next replica of the same expert, -1 at the end */
+
+    struct eplb_pair_bound *pairs; /* NULL unless the shape has pairs */
 
     int64_t moves; /* counted work */
 

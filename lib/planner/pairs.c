@@ -15,7 +15,7 @@
 #include "planner/layer.h"
 
 /* First temperature of a round / distance of the threshold from the best; and last / first. */
-#define HEAT 0.1
+#define HEAT 0.5
 #define COOLING 0.05
 
 typedef struct pairing {

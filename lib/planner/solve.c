@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "planner/solve.h"
 
+#include "planner/pair_bound.h"
+
 /* Layers of so few slots are cheap to search, and their steps are few and large: they get more and
  * hotter rounds, and end only at their bound. */
 #define SMALL_LAYER 64
@@ -27,6 +29,11 @@ eplb_effort eplb_effort_of(int32_t level, int32_t slots)
     }
     return effort;
 }
+
+/* A search for a bound takes one step for so many moves of a round, and goes no closer than this,
+ * relatively. */
+#define MOVES_PER_STEP 64
+#define CLOSEST 1e-6
 
 /* Packs the counts at hand and mends by swaps; returns the largest load. */
 static double build(eplb_layer *layer, double enough)
@@ -90,18 +97,36 @@ static bool try_pairs(eplb_layer *layer, double bound, double enough, const eplb
     return true;
 }
 
+static double raise_bound(eplb_layer *layer, double bound, double worst, const eplb_effort *effort)
+{
+    if (layer->pairs == NULL) {
+        return bound;
+    }
+    double tolerance = effort->tolerance > CLOSEST ? effort->tolerance : CLOSEST;
+    int64_t steps = effort->budget.moves_per_round / MOVES_PER_STEP;
+    return eplb_layer_pair_bound(layer, bound, worst, tolerance, steps);
+}
+
+/* How large a load is optimal but for rounding, or within a tolerance of the bound. */
+static double within(double bound, double tolerance)
+{
+    return bound * (1.0 + (tolerance > EPLB_ROUNDING ? tolerance : EPLB_ROUNDING));
+}
+
 eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double *bound)
 {
     layer->moves = 0;
     eplb_layer_counts(layer);
     *bound = eplb_layer_bound(layer);
-    double optimal = *bound * (1.0 + EPLB_ROUNDING);
-    double enough = *bound * (1.0 + effort->tolerance);
-    enough = enough > optimal ? enough : optimal;
+    double enough = within(*bound, effort->tolerance);
     double worst = build(layer, enough);
     bool has_other = worst > enough && try_fillers(layer, enough, &worst);
     if (effort->budget.rounds == 0) {
-        return worst <= optimal ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
+        return worst <= within(*bound, 0.0) ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
+    }
+    if (worst > enough) {
+        *bound = raise_bound(layer, *bound, worst, effort);
+        enough = within(*bound, effort->tolerance);
     }
     bool is_small = layer->shape->slots <= SMALL_LAYER;
     bool searched = worst > enough && try_pairs(layer, *bound, enough, &effort->budget, &worst);
@@ -117,5 +142,5 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
             exchange_start(layer);
         }
     }
-    return worst <= optimal ? EPLB_STOP_OPTIMAL : EPLB_STOP_EFFORT;
+    return worst <= within(*bound, 0.0) ? EPLB_STOP_OPTIMAL : EPLB_STOP_EFFORT;
 }
