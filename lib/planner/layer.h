@@ -32,10 +32,15 @@ typedef struct eplb_shape {
                              * sum over GPUs of min(slots, k). NULL when uniform */
 } eplb_shape;
 
-/* Whether every GPU has two slots. */
+/* Whether every GPU has two slots, or three. */
 static inline bool eplb_shape_has_pairs(const eplb_shape *shape)
 {
     return shape->uniform && shape->slots == 2 * shape->gpus;
+}
+
+static inline bool eplb_shape_has_triples(const eplb_shape *shape)
+{
+    return shape->uniform && shape->slots == 3 * shape->gpus;
 }
 
 /* Of one expert, when each other has at least one. */
@@ -110,6 +115,21 @@ static inline void eplb_layer_flip(eplb_layer *layer, int32_t gpu, int32_t exper
     bits[expert >> 6] ^= (uint64_t)1 << (expert & 63);
 }
 
+/* Exchanges the experts of two slots, with their replicas; the GPUs' bits and loads are the
+ * caller's.
+ */
+static inline void eplb_layer_exchange(eplb_layer *layer, int32_t s, int32_t t)
+{
+    int32_t expert = layer->slot_expert[s];
+    int32_t replica = layer->slot_replica[s];
+    layer->slot_expert[s] = layer->slot_expert[t];
+    layer->slot_replica[s] = layer->slot_replica[t];
+    layer->slot_expert[t] = expert;
+    layer->slot_replica[t] = replica;
+    layer->replica_slot[layer->slot_replica[s]] = s;
+    layer->replica_slot[replica] = t;
+}
+
 /* Sorts ids by key[id], largest first, equal keys by smaller id. `scratch` is as long as `ids`. */
 void eplb_sort_descending(int32_t *ids, int32_t count, const double *key, int32_t *scratch);
 
@@ -164,6 +184,12 @@ bool eplb_layer_pair_counts(eplb_layer *layer, double bound, double enough,
  * Returns the largest load reached.
  */
 double eplb_layer_search(eplb_layer *layer, double bound, double enough, const eplb_budget *budget);
+
+/*
+ * Packs the counts at hand anew for three slots a GPU, starting from an indexed placement and never
+ * ending with a worse one; for other shapes it does nothing. Returns the largest load reached.
+ */
+double eplb_layer_fill(eplb_layer *layer, double bound, double enough, const eplb_budget *budget);
 
 /*
  * The classical algorithm of deepseek-ai/EPLB: whole groups of experts to nodes, replicas within

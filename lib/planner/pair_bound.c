@@ -115,11 +115,21 @@ static int32_t count_up_to(const double *rising, int32_t count, double x)
     return low;
 }
 
-static int32_t step_of(const eplb_pair_bound *self, double share, double load)
+/* The step of a share that is smaller than that on step `last`, -1: any. */
+static int32_t step_of(const eplb_pair_bound *self, double share, double load, int32_t last)
 {
-    bool heavy = share > load / 2.0;
-    int32_t level = count_up_to(self->threshold, self->levels, heavy ? share : load - share);
-    return heavy ? EPLB_PAIR_LEVELS + level : EPLB_PAIR_LEVELS - level;
+    if (share > load / 2.0) {
+        return EPLB_PAIR_LEVELS + count_up_to(self->threshold, self->levels, share);
+    }
+    double rest = load - share;
+    if (last < 0 || last > EPLB_PAIR_LEVELS) {
+        return EPLB_PAIR_LEVELS - count_up_to(self->threshold, self->levels, rest);
+    }
+    int32_t level = EPLB_PAIR_LEVELS - last;
+    while (level < self->levels && self->threshold[level] <= rest) {
+        level++;
+    }
+    return EPLB_PAIR_LEVELS - level;
 }
 
 static void set_options(eplb_pair_bound *self, const eplb_layer *layer, double load)
@@ -127,36 +137,42 @@ static void set_options(eplb_pair_bound *self, const eplb_layer *layer, double l
     int32_t most = eplb_shape_most_replicas(layer->shape);
     int32_t lowest = EPLB_PAIR_LEVELS - self->levels;
     for (int32_t e = 0; e < layer->shape->experts; e++) {
-        size_t first = (size_t)e * (size_t)self->most;
+        double *count = self->count + (size_t)e * (size_t)self->most;
+        int32_t *step = self->step + (size_t)e * (size_t)self->most;
         int32_t options = 0;
         int32_t last = -1;
         for (int32_t c = fewest_replicas(layer, e, load); c <= most && last != lowest; c++) {
-            int32_t step = step_of(self, layer->load[e] / (double)c, load);
-            if (step == last) {
+            int32_t next = step_of(self, layer->load[e] / (double)c, load, last);
+            if (next == last) {
                 continue;
             }
             if (options == self->most - 1 && c < most) {
-                step = lowest; /* at least as cheap as all that are left */
+                next = lowest; /* no dearer than any that are left */
             }
-            self->count[first + (size_t)options] = (double)c;
-            self->step[first + (size_t)options++] = step;
-            last = step;
+            count[options] = (double)c;
+            step[options++] = next;
+            last = next;
         }
         self->options[e] = options;
     }
 }
 
-/* The slots that the experts want at least, by f, and how that changes with f. */
-static double wanted_slots(eplb_pair_bound *self, int32_t experts)
+static void set_prices(eplb_pair_bound *self)
 {
     double *price = self->price + EPLB_PAIR_LEVELS;
     price[0] = 1.0;
     for (int32_t k = 0; k < self->levels; k++) {
         price[k + 1] = 1.0 + self->value[k];
         price[-k - 1] = 1.0 - self->value[k];
-        self->slope[k] = 0.0;
     }
+}
+
+/* The slots that the experts want at least, by f, and how that changes with f. */
+static double wanted_slots(eplb_pair_bound *self, int32_t experts)
+{
     double sum = 0.0;
+    set_prices(self);
+    memset(self->replicas, 0, sizeof(self->replicas));
     for (int32_t e = 0; e < experts; e++) {
         const double *count = self->count + (size_t)e * (size_t)self->most;
         const int32_t *step = self->step + (size_t)e * (size_t)self->most;
@@ -168,12 +184,11 @@ static double wanted_slots(eplb_pair_bound *self, int32_t experts)
             least = cost < least ? cost : least;
         }
         sum += least;
-        int32_t level = step[chosen] - EPLB_PAIR_LEVELS;
-        if (level > 0) {
-            self->slope[level - 1] += count[chosen];
-        } else if (level < 0) {
-            self->slope[-level - 1] -= count[chosen];
-        }
+        self->replicas[step[chosen]] += count[chosen];
+    }
+    const double *replicas = self->replicas + EPLB_PAIR_LEVELS;
+    for (int32_t k = 0; k < self->levels; k++) {
+        self->slope[k] = replicas[k + 1] - replicas[-k - 1];
     }
     return sum;
 }

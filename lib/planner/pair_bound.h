@@ -44,7 +44,8 @@ typedef struct eplb_pair_bound {
     double proven_value[EPLB_PAIR_LEVELS];
     int32_t proven_levels;
     int32_t run[EPLB_PAIR_LEVELS];
-    double price[2 * EPLB_PAIR_LEVELS + 1]; /* 1 + f on each step */
+    double price[2 * EPLB_PAIR_LEVELS + 1];    /* 1 + f on each step */
+    double replicas[2 * EPLB_PAIR_LEVELS + 1]; /* that the experts choose on each step */
 
     double *share; /* [shares] above T / 2 */
     int32_t *order;

@@ -15,7 +15,7 @@
 #include "planner/layer.h"
 
 /* First temperature of a round / distance of the threshold from the best; and last / first. */
-#define HEAT 0.5
+#define HEAT 0.1
 #define COOLING 0.05
 
 typedef struct pairing {
@@ -219,7 +219,7 @@ static void restore_counts(pairing *p)
 bool eplb_layer_pair_counts(eplb_layer *layer, double bound, double enough,
                             const eplb_budget *budget)
 {
-    if (!layer->shape->uniform || layer->shape->slots != 2 * layer->shape->gpus) {
+    if (!eplb_shape_has_pairs(layer->shape)) {
         return false;
     }
     pairing p = {

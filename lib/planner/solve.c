@@ -30,6 +30,10 @@ eplb_effort eplb_effort_of(int32_t level, int32_t slots)
     return effort;
 }
 
+/* With three slots a GPU the search only has to find good counts, in this part of its rounds; the
+ * packing has so many times its rounds. */
+#define COUNT_PART 4
+#define FILL_ROUNDS 2
 /* A search for a bound takes one step for so many moves of a round, and goes no closer than this,
  * relatively. */
 #define MOVES_PER_STEP 64
@@ -97,6 +101,30 @@ static bool try_pairs(eplb_layer *layer, double bound, double enough, const eplb
     return true;
 }
 
+/* With three slots a GPU the search gets stuck before it has balanced what its counts allow. */
+static double search_triples(eplb_layer *layer, double bound, double enough,
+                             const eplb_budget *budget)
+{
+    eplb_budget part = *budget;
+    part.rounds = budget->rounds / COUNT_PART;
+    double found = eplb_layer_search(layer, bound, enough, &part);
+    part.rounds = budget->rounds * FILL_ROUNDS;
+    double filled = eplb_layer_fill(layer, bound, enough, &part);
+    if (filled < found) {
+        return filled;
+    }
+    part.rounds = budget->rounds - budget->rounds / COUNT_PART;
+    return eplb_layer_search(layer, bound, enough, &part);
+}
+
+static double search(eplb_layer *layer, double bound, double enough, const eplb_budget *budget)
+{
+    bool is_small = layer->shape->slots <= SMALL_LAYER;
+    return eplb_shape_has_triples(layer->shape) && !is_small
+               ? search_triples(layer, bound, enough, budget)
+               : eplb_layer_search(layer, bound, enough, budget);
+}
+
 static double raise_bound(eplb_layer *layer, double bound, double worst, const eplb_effort *effort)
 {
     if (layer->pairs == NULL) {
@@ -131,7 +159,7 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
     bool is_small = layer->shape->slots <= SMALL_LAYER;
     bool searched = worst > enough && try_pairs(layer, *bound, enough, &effort->budget, &worst);
     if (worst > enough && (!searched || is_small)) {
-        worst = eplb_layer_search(layer, *bound, enough, &effort->budget);
+        worst = search(layer, *bound, enough, &effort->budget);
     }
     if (worst > enough && has_other && is_small) {
         exchange_start(layer);
