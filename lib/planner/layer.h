@@ -91,7 +91,7 @@ typedef struct eplb_layer {
 eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
                             eplb_error *error);
 
-/* Only what eplb_layer_counts and eplb_layer_bound use. */
+/* Only what eplb_layer_counts, eplb_layer_bound and eplb_layer_pair_bound use. */
 eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
                                    const eplb_shape *shape, eplb_error *error);
 void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks);

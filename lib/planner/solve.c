@@ -125,7 +125,8 @@ static double search(eplb_layer *layer, double bound, double enough, const eplb_
                : eplb_layer_search(layer, bound, enough, budget);
 }
 
-static double raise_bound(eplb_layer *layer, double bound, double worst, const eplb_effort *effort)
+double eplb_layer_raise_bound(eplb_layer *layer, double bound, double worst,
+                              const eplb_effort *effort)
 {
     if (layer->pairs == NULL) {
         return bound;
@@ -153,7 +154,7 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
         return worst <= within(*bound, 0.0) ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
     }
     if (worst > enough) {
-        *bound = raise_bound(layer, *bound, worst, effort);
+        *bound = eplb_layer_raise_bound(layer, *bound, worst, effort);
         enough = within(*bound, effort->tolerance);
     }
     bool is_small = layer->shape->slots <= SMALL_LAYER;
