@@ -94,9 +94,31 @@ static void bad_arguments_are_refused(void **state)
     eplb_cluster_destroy(&cluster);
 }
 
+static eplb_status bound_pairs(const eplb_hooks *hooks, void *context)
+{
+    (void)context;
+    static const double loads[4] = {9, 1, 1, 1};
+    eplb_cluster *cluster = NULL;
+    double bound;
+    eplb_status status = eplb_cluster_create(&cluster, hooks, 2, 2, 0, NULL);
+    if (status == EPLB_OK) {
+        status = eplb_lower_bound(cluster, loads, 4, &bound, NULL);
+    }
+    eplb_cluster_destroy(&cluster);
+    return status;
+}
+
+static void every_failing_allocation_is_an_error_without_a_leak(void **state)
+{
+    (void)state;
+    test_each_failing_allocation(bound_pairs, NULL);
+}
+
 TEST_MAIN(cmocka_unit_test(equal_loads_are_bounded_by_the_mean),
           cmocka_unit_test(hot_expert_without_spare_slots_is_the_bound),
           cmocka_unit_test(hot_expert_has_at_most_one_replica_on_each_gpu),
           cmocka_unit_test(share_in_one_of_two_slots_needs_a_partner),
           cmocka_unit_test(more_heavy_shares_than_are_told_apart_are_bounded),
-          cmocka_unit_test(no_load_has_no_bound), cmocka_unit_test(bad_arguments_are_refused))
+          cmocka_unit_test(no_load_has_no_bound),
+          cmocka_unit_test(every_failing_allocation_is_an_error_without_a_leak),
+          cmocka_unit_test(bad_arguments_are_refused))
