@@ -31,10 +31,10 @@ eplb_status eplb_pair_bound_init(eplb_pair_bound **out, const eplb_hooks *hooks,
     *out = self;
     int32_t most = eplb_shape_most_replicas(shape);
     self->most = most < EPLB_PAIR_OPTIONS ? most : EPLB_PAIR_OPTIONS;
-    self->shares = shape->experts + shape->gpus;
+    self->most_shares = shape->experts + shape->gpus;
     size_t experts = (size_t)shape->experts;
     size_t options = experts * (size_t)self->most; /* at most 2^22 */
-    size_t shares = (size_t)self->shares;
+    size_t shares = (size_t)self->most_shares;
     self->count = eplb_alloc(hooks, options, sizeof(*self->count));
     self->step = eplb_alloc(hooks, options, sizeof(*self->step));
     self->options = eplb_alloc(hooks, experts, sizeof(*self->options));
@@ -82,7 +82,8 @@ static void set_thresholds(eplb_pair_bound *self, const eplb_layer *layer, doubl
     int32_t most = eplb_shape_most_replicas(layer->shape);
     int32_t shares = 0;
     for (int32_t e = 0; e < layer->shape->experts; e++) {
-        for (int32_t c = fewest_replicas(layer, e, load); c <= most && shares < self->shares; c++) {
+        for (int32_t c = fewest_replicas(layer, e, load); c <= most && shares < self->most_shares;
+             c++) {
             double share = layer->load[e] / (double)c;
             if (share <= load / 2.0) {
                 break;

@@ -38,19 +38,19 @@ typedef struct eplb_pair_bound {
     int32_t levels;
     double threshold[EPLB_PAIR_LEVELS]; /* rising */
     double value[EPLB_PAIR_LEVELS];     /* f from threshold[k] on, rising from 0 to 1 */
-    double kept[EPLB_PAIR_LEVELS];
-    double slope[EPLB_PAIR_LEVELS];
-    double proven_threshold[EPLB_PAIR_LEVELS];
+    double kept[EPLB_PAIR_LEVELS];      /* the best values for the T at hand */
+    double slope[EPLB_PAIR_LEVELS];     /* of the slots that the experts want, by value */
+    int32_t run[EPLB_PAIR_LEVELS];
+    double proven_threshold[EPLB_PAIR_LEVELS]; /* of the last T that was refuted */
     double proven_value[EPLB_PAIR_LEVELS];
     int32_t proven_levels;
-    int32_t run[EPLB_PAIR_LEVELS];
     double price[2 * EPLB_PAIR_LEVELS + 1];    /* 1 + f on each step */
     double replicas[2 * EPLB_PAIR_LEVELS + 1]; /* that the experts choose on each step */
 
-    double *share; /* [shares] above T / 2 */
-    int32_t *order;
-    int32_t *scratch;
-    int32_t shares;
+    int32_t most_shares;
+    double *share;    /* [most_shares] above T / 2 that an expert can have */
+    int32_t *order;   /* [most_shares] */
+    int32_t *scratch; /* [most_shares] */
 } eplb_pair_bound;
 
 /* NULL in *out where the shape has other than two slots on a GPU. */
