@@ -115,21 +115,6 @@ static inline void eplb_layer_flip(eplb_layer *layer, int32_t gpu, int32_t exper
     bits[expert >> 6] ^= (uint64_t)1 << (expert & 63);
 }
 
-/* Exchanges the experts of two slots, with their replicas; the GPUs' bits and loads are the
- * caller's.
- */
-static inline void eplb_layer_exchange(eplb_layer *layer, int32_t s, int32_t t)
-{
-    int32_t expert = layer->slot_expert[s];
-    int32_t replica = layer->slot_replica[s];
-    layer->slot_expert[s] = layer->slot_expert[t];
-    layer->slot_replica[s] = layer->slot_replica[t];
-    layer->slot_expert[t] = expert;
-    layer->slot_replica[t] = replica;
-    layer->replica_slot[layer->slot_replica[s]] = s;
-    layer->replica_slot[replica] = t;
-}
-
 /* Sorts ids by key[id], largest first, equal keys by smaller id. `scratch` is as long as `ids`. */
 void eplb_sort_descending(int32_t *ids, int32_t count, const double *key, int32_t *scratch);
 
