@@ -59,3 +59,9 @@ eplb_read_options reading_options(const eplb_format *format, int32_t experts)
     reading.max_experts = experts > reading.max_experts ? experts : reading.max_experts;
     return reading;
 }
+
+void note_assumed_experts(int32_t experts)
+{
+    fprintf(stderr, "eplb: assuming %d logical experts (--experts %d checks it)\n", experts,
+            experts);
+}

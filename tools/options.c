@@ -58,6 +58,19 @@ static int parse_seed(const parser *self, const option *opt, const char *text, u
     return EXIT_DONE;
 }
 
+static int parse_real(const parser *self, const option *opt, const char *text, double *target)
+{
+    char *end;
+    double number = strtod(text, &end);
+    bool is_decimal = text[strspn(text, "0123456789.e+-")] == '\0' && end != text && *end == '\0';
+    if (!is_decimal || !(number > opt->minimum && number <= opt->maximum)) {
+        return usage_error(self->command->name, "--%s '%s': not a number above %d and up to %d",
+                           opt->name, text, opt->minimum, opt->maximum);
+    }
+    *target = number;
+    return EXIT_DONE;
+}
+
 static int parse_choice(const parser *self, const option *opt, const char *text, int32_t *target)
 {
     nearest search;
@@ -149,6 +162,8 @@ static int set_value(const parser *self, const option *opt, const char *text)
         return parse_int(self, opt, text, target);
     case OPTION_SEED:
         return parse_seed(self, opt, text, target);
+    case OPTION_REAL:
+        return parse_real(self, opt, text, target);
     case OPTION_CHOICE:
         return parse_choice(self, opt, text, target);
     case OPTION_TEXT:

@@ -53,6 +53,15 @@ int json_finish(cJSON *document, int exit_code)
     return output_finish(exit_code);
 }
 
+void json_add_number(cJSON *object, const char *name, bool exists, double value)
+{
+    if (exists) {
+        cJSON_AddNumberToObject(object, name, value);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
+}
+
 void json_add_integer(cJSON *object, const char *name, int64_t value)
 {
     char digits[32];

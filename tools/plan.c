@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
-#include <unistd.h>
+
+#include <eplb/source.h>
 
 #include "commands.h"
 #include "current.h"
@@ -10,6 +11,7 @@
 #include "output.h"
 #include "plan_options.h"
 #include "plan_report.h"
+#include "processors.h"
 #include "progress.h"
 
 /* What the command holds while it plans. */
@@ -42,8 +44,11 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
     eplb_read_options reading = reading_options(self->from, values->experts);
-    eplb_status status = eplb_load_read(&self->load, &self->hooks, values->loads.items,
-                                        values->loads.count, &reading, error);
+    eplb_source_load_options whole;
+    eplb_source_load_options_init(&whole);
+    whole.slices = 1; /* the sum of each source is planned */
+    eplb_status status = eplb_source_load(&self->load, &self->hooks, values->loads.items,
+                                          values->loads.count, &reading, &whole, error);
     /* SGLang's files alone say it, and they alone list all layers of the model. */
     self->assumes_experts = status == EPLB_OK && values->experts == 0 && values->current == NULL &&
                             eplb_load_model_layers(self->load) == 0;
@@ -91,12 +96,6 @@ static eplb_status make_cluster(plan_job *self, eplb_error *error)
                : status;
 }
 
-static int32_t default_threads(void)
-{
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online < 1 ? 1 : online > 8 ? 8 : (int32_t)online;
-}
-
 static eplb_status make_plan(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
@@ -106,7 +105,7 @@ static eplb_status make_plan(plan_job *self, eplb_error *error)
     eplb_plan_options_init(&planning);
     planning.algorithm = values->algorithm;
     planning.effort = values->effort;
-    planning.threads = values->threads > 0 ? values->threads : default_threads();
+    planning.threads = planning_threads(values->threads);
     planning.groups = values->groups != NOT_GIVEN ? values->groups : 1;
     planning.progress = progress_report;
     planning.progress_context = &shown;
@@ -165,16 +164,6 @@ static eplb_status write_placement(const plan_job *self, const plan_report *repo
     return status;
 }
 
-/* Counts of slots look like counts of experts. */
-static void note_assumption(const plan_job *self)
-{
-    if (self->assumes_experts) {
-        int32_t experts = eplb_load_experts(self->load);
-        fprintf(stderr, "eplb: assuming %d logical experts (--experts %d checks it)\n", experts,
-                experts);
-    }
-}
-
 /* Writes the placement, then tells about it. */
 static int deliver(const plan_job *self, plan_report *report)
 {
@@ -187,7 +176,9 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
         return fail(&error);
     }
-    note_assumption(self);
+    if (self->assumes_experts) {
+        note_assumed_experts(eplb_load_experts(self->load));
+    }
     int exit_code =
         values->detailed_exitcode && report->proposes_changes ? EXIT_CHANGES : EXIT_DONE;
     if (values->json) {

@@ -3,22 +3,12 @@
 #include "output.h"
 #include "plan_report.h"
 
-/* A number, or null where there is none. */
-static void add_number(cJSON *object, const char *name, bool exists, double value)
-{
-    if (exists) {
-        cJSON_AddNumberToObject(object, name, value);
-    } else {
-        cJSON_AddNullToObject(object, name);
-    }
-}
-
 static void add_summary(cJSON *document, const char *name, const plan_report *self,
                         const plan_summary *summary)
 {
     cJSON *object = cJSON_AddObjectToObject(document, name);
-    add_number(object, "mean", self->scored_layers > 0, summary->mean);
-    add_number(object, "worst", self->scored_layers > 0, summary->worst);
+    json_add_number(object, "mean", self->scored_layers > 0, summary->mean);
+    json_add_number(object, "worst", self->scored_layers > 0, summary->worst);
 }
 
 static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
@@ -68,9 +58,9 @@ static void add_layers(cJSON *document, const plan_report *self)
         const plan_row *row = &self->rows[l];
         cJSON *object = cJSON_CreateObject();
         json_add_integer(object, "layer", row->layer_id);
-        add_number(object, "imbalance_before", row->scored && self->has_current, row->before);
-        add_number(object, "imbalance_after", row->scored, row->after);
-        add_number(object, "lower_bound", row->scored, row->bound);
+        json_add_number(object, "imbalance_before", row->scored && self->has_current, row->before);
+        json_add_number(object, "imbalance_after", row->scored, row->after);
+        json_add_number(object, "lower_bound", row->scored, row->bound);
         add_copies(object, self, row->copies);
         cJSON_AddItemToArray(list, object);
     }

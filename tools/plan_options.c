@@ -6,6 +6,7 @@
 #include <eplb/plan.h>
 
 #include "message.h"
+#include "standard_input.h"
 
 const char *const plan_algorithms[] = {"search", "eplb", NULL};
 
@@ -80,20 +81,6 @@ const command plan_command = {
 const plan_values plan_values_default = {
     .slots = NOT_GIVEN, .redundant = NOT_GIVEN, .groups = NOT_GIVEN, .effort = 5};
 
-static bool is_standard_input(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
-static int32_t uses_of_standard_input(const plan_values *values)
-{
-    int32_t uses = is_standard_input(values->current) ? 1 : 0;
-    for (int32_t i = 0; i < values->loads.count; i++) {
-        uses += is_standard_input(values->loads.items[i]) ? 1 : 0;
-    }
-    return uses;
-}
-
 int plan_values_check(const plan_values *values)
 {
     const char *name = plan_command.name;
@@ -118,7 +105,7 @@ int plan_values_check(const plan_values *values)
     if (values->to != NULL && values->out == NULL) {
         return usage_error(name, "--to '%s' needs --out FILE", values->to);
     }
-    if (uses_of_standard_input(values) > 1) {
+    if (uses_of_standard_input(&values->loads, values->current) > 1) {
         return usage_error(name, "--load and --current: standard input can be read once");
     }
     if (values->json && values->out != NULL && strcmp(values->out, "-") == 0) {

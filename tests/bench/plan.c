@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <eplb/eplb.h>
-#include <eplb/format.h>
+#include <eplb/source.h>
 
 #include "../shared.h"
 
@@ -47,7 +47,7 @@ static int32_t read_loads(eplb_load **loads)
             return i;
         }
         const char *paths[] = {path};
-        check(eplb_load_read(&loads[i], NULL, paths, 1, NULL, &error), &error);
+        check(eplb_source_load(&loads[i], NULL, paths, 1, NULL, NULL, &error), &error);
     }
     return MOST_LOADS;
 }

@@ -45,7 +45,9 @@ static const refusal wrong_commands[] = {
 static const refusal wrong_values[] = {
     {"plan --load= --gpus 4 --slots 8 --out new", 2, "--load ''"},
     {"plan --load missing.jsonl" SHAPE, 1, "missing.jsonl: "},
-    {"plan --load ." SHAPE, 1, ".: "},
+    {"plan --load ." SHAPE, 1, "./map.json: "},
+    {"plan --load good.jsonl:0" SHAPE, 1, "the weight '0' is not"},
+    {"plan --load good.jsonl,good.jsonl" SHAPE, 1, "good.jsonl twice"},
     {GOOD " --from josnl", 2, "--from 'josnl': not one of"},
     {GOOD " --from ascend", 2, "--from 'ascend': not one of"},
     {GOOD " --from csv", 1, "good.jsonl:1: "},

@@ -3,8 +3,8 @@
  * for every one of them. */
 #include "support.h"
 
-#include <eplb/format.h>
 #include <eplb/plan.h>
+#include <eplb/source.h>
 
 static const char *const files[] = {
     "decode_in1000out1000.json",  "decode_in2000out100.json", "decode_in500out1500.json",
@@ -47,7 +47,7 @@ static void every_real_workload_is_balanced(void **state)
         const char *paths[] = {path.text};
         eplb_error error;
         eplb_load *load;
-        assert_ok(eplb_load_read(&load, NULL, paths, 1, NULL, &error), &error);
+        assert_ok(eplb_source_load(&load, NULL, paths, 1, NULL, NULL, &error), &error);
         /* 61 hidden layers, of which the first three are dense. */
         assert_int_equal(eplb_load_layers(load), 58);
         assert_int_equal(eplb_load_layer_ids(load)[0], 3);
