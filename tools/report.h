@@ -100,6 +100,7 @@ typedef struct report {
     report_summary seen;
     report_summary persistent;
     report_summary planned;
+    report_summary seen_replanned;
     report_summary bound;
     report_summary padded;
     int32_t spares;

@@ -47,6 +47,7 @@ static void add_row(report *self, const report_row *row)
     add_to(&self->seen, row->facts.seen);
     add_to(&self->persistent, row->facts.persistent);
     add_to(&self->planned, row->facts.planned);
+    add_to(&self->seen_replanned, row->facts.seen_replanned);
     add_to(&self->bound, row->bound);
     add_to(&self->padded, row->facts.padded);
     for (int32_t i = 0; i < self->spares; i++) {
@@ -62,8 +63,8 @@ static void add_row(report *self, const report_row *row)
 static void divide(report *self)
 {
     double layers = (double)self->scored_layers;
-    report_summary *summaries[] = {&self->seen, &self->persistent, &self->planned, &self->bound,
-                                   &self->padded};
+    report_summary *summaries[] = {&self->seen,  &self->persistent, &self->planned,
+                                   &self->bound, &self->padded,     &self->seen_replanned};
     for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
         summaries[i]->mean /= layers;
     }
@@ -91,6 +92,7 @@ static void complete_facts(report *self)
     facts->seen = self->seen.mean;
     facts->persistent = self->persistent.mean;
     facts->planned = self->planned.mean;
+    facts->seen_replanned = self->seen_replanned.mean;
     facts->padded = self->padded.mean;
     facts->hottest_expert = -1;
     facts->spares = self->spares;

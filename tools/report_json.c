@@ -213,6 +213,7 @@ static void add_split(cJSON *object, const report_row *row)
     json_add_number(object, "drift", split->drift > 0.0, split->drift);
     json_add_number(object, "busiest_gpu", exists, split->busiest_gpu);
     json_add_number(object, "imbalance_replanned", exists, row->facts.planned);
+    json_add_number(object, "seen_replanned", exists, row->facts.seen_replanned);
     json_add_number(object, "lower_bound", exists, row->bound);
 }
 
@@ -253,6 +254,7 @@ static void add_results(cJSON *object, const report *self)
     json_add_number(object, "noise", self->scored_layers > 0 && !self->facts.too_few_steps,
                     self->facts.seen - self->facts.persistent);
     add_summary(object, "imbalance_replanned", self, &self->planned);
+    add_summary(object, "seen_replanned", self, &self->seen_replanned);
     add_summary(object, "lower_bound", self, &self->bound);
     add_summary(object, "padded_worst_rank", self, &self->padded);
     add_spares(object, self);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What placements can do: in the slots that are there, and with some spare ones. */
+#include "report_plan.h"
 #include "processors.h"
 #include "progress.h"
 #include "report.h"
 #include "report_placement.h"
 
-static eplb_status make_plan(eplb_plan **plan, const report_source *source,
-                             const eplb_cluster *cluster, eplb_error *error)
+eplb_status plan_source(eplb_plan **plan, const report_source *source, const eplb_cluster *cluster,
+                        eplb_error *error)
 {
     progress shown;
     progress_begin(&shown);
@@ -23,15 +24,19 @@ static eplb_status make_plan(eplb_plan **plan, const report_source *source,
 
 static eplb_status plan_same_slots(report *self, const report_source *source, eplb_error *error)
 {
-    eplb_plan *plan;
-    eplb_status status = make_plan(&plan, source, eplb_placement_cluster(source->placement), error);
+    eplb_status status = EPLB_OK;
     for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
+        report_row *row = &self->rows[l];
         eplb_plan_layer planned = {.struct_size = sizeof(planned)};
-        status = eplb_plan_get_layer(plan, l, &planned, error);
-        self->rows[l].facts.planned = planned.imbalance_after;
-        self->rows[l].bound = planned.lower_bound;
+        status = eplb_plan_get_layer(source->plan, l, &planned, error);
+        row->facts.planned = planned.imbalance_after;
+        row->bound = planned.lower_bound;
+        eplb_layer_stats steps = {.struct_size = sizeof(steps)};
+        if (status == EPLB_OK) {
+            status = eplb_step_stats_get_layer(source->replanned, l, &steps, error);
+        }
+        row->facts.seen_replanned = steps.imbalance_mean;
     }
-    eplb_plan_destroy(&plan);
     return status;
 }
 
@@ -51,7 +56,7 @@ static eplb_status plan_in(report *self, const report_source *source, const eplb
                            int32_t more, eplb_error *error)
 {
     eplb_plan *plan;
-    eplb_status status = make_plan(&plan, source, cluster, error);
+    eplb_status status = plan_source(&plan, source, cluster, error);
     for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
         eplb_plan_layer planned = {.struct_size = sizeof(planned)};
         status = eplb_plan_get_layer(plan, l, &planned, error);

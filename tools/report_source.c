@@ -10,6 +10,7 @@
 #include "formats.h"
 #include "message.h"
 #include "report_placement.h"
+#include "report_plan.h"
 
 static eplb_status no_memory(eplb_error *error)
 {
@@ -71,9 +72,14 @@ static eplb_status make_statistics(report_source *self, eplb_error *error)
     options.tile = values->tile;
     options.capacity_factor = values->capacity_factor;
     self->excesses = calloc((size_t)eplb_load_layers(self->load), sizeof(*self->excesses));
-    return self->excesses != NULL ? eplb_step_stats_create(&self->stats, &self->hooks,
-                                                           self->placement, &options, error)
-                                  : no_memory(error);
+    eplb_status status =
+        self->excesses != NULL
+            ? eplb_step_stats_create(&self->stats, &self->hooks, self->placement, &options, error)
+            : no_memory(error);
+    return status == EPLB_OK
+               ? eplb_step_stats_create(&self->replanned, &self->hooks,
+                                        eplb_plan_placement(self->plan), &options, error)
+               : status;
 }
 
 /* The tokens that a step of so many assignments can have at most; 0: unknown. */
@@ -123,6 +129,9 @@ static eplb_status add_step(report_source *self, const eplb_source_step *step, e
         }
         if (layer < eplb_load_layers(self->load) && self->file_ids[layer] == step->layer_ids[r]) {
             status = eplb_step_stats_add(self->stats, step->step, layer, counts, error);
+            if (status == EPLB_OK) {
+                status = eplb_step_stats_add(self->replanned, step->step, layer, counts, error);
+            }
             has_tokens |= look_for_excess(self, layer, step->step, counts);
         }
     }
@@ -152,6 +161,9 @@ static eplb_status judge_by_placement(report_source *self, eplb_error *error)
     eplb_status status =
         read_report_placement(&self->placement, self->values, self->load, &self->hooks, error);
     if (status == EPLB_OK) {
+        status = plan_source(&self->plan, self, eplb_placement_cluster(self->placement), error);
+    }
+    if (status == EPLB_OK) {
         status = make_statistics(self, error);
     }
     return status == EPLB_OK ? read_steps(self, error) : status;
@@ -180,6 +192,8 @@ void report_source_close(report_source *self)
 {
     free(self->excesses);
     eplb_step_stats_destroy(&self->stats);
+    eplb_step_stats_destroy(&self->replanned);
+    eplb_plan_destroy(&self->plan);
     eplb_placement_destroy(&self->placement);
     free(self->file_ids);
     eplb_load_destroy(&self->load);

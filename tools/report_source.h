@@ -31,8 +31,10 @@ typedef struct report_source {
     int32_t *file_ids;         /* [layers]: their numbers in the files */
     eplb_placement *placement; /* the one to judge, with the load's layers */
     eplb_step_stats *stats;
-    excess *excesses; /* [layers] */
-    int64_t steps;    /* with tokens */
+    eplb_plan *plan;            /* for the summed load, in the same slots */
+    eplb_step_stats *replanned; /* the same steps under the plan */
+    excess *excesses;           /* [layers] */
+    int64_t steps;              /* with tokens */
 } report_source;
 
 /* Reads the source `text` and the placement. What it made is to be given to report_source_close

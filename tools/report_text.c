@@ -9,6 +9,9 @@
 #include "report_table.h"
 #include "wrap.h"
 
+/* Layers that get a sentence of their own; the table has more. */
+#define MOST_WORDS 4
+
 #define BAR 40 /* columns */
 
 /* What was counted, and where. */
@@ -72,6 +75,7 @@ static void print_summaries(const report *self, FILE *out)
     print_summary(out, "seen", &self->seen, "imbalance of steps");
     print_summary(out, "persistent", &self->persistent, "what a placement can mend");
     print_summary(out, "after replanning", &self->planned, "the summed load in the same slots");
+    print_summary(out, "seen then", &self->seen_replanned, "the same steps under that plan");
     print_summary(out, "bound", &self->bound, "no placement in these slots can be better");
     print_summary(out, "padded rows", &self->padded, "worst rank / mean useful rows");
 }
@@ -150,11 +154,12 @@ static void print_bar(const report *self, FILE *out)
 static void print_layer_words(const report *self, FILE *out)
 {
     int32_t shown = report_rows_shown(self);
+    int32_t most = self->values->all ? shown : MOST_WORDS;
     if (self->scored_layers == 1) {
         return; /* the verdict says the same */
     }
     fputc('\n', out);
-    for (int32_t i = 0; i < shown; i++) {
+    for (int32_t i = 0; i < shown && i < most; i++) {
         const report_row *row = self->worst[i];
         char before[64];
         snprintf(before, sizeof(before), "layer %" PRId32 " %s: ", row->layer_id,

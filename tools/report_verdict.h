@@ -62,6 +62,7 @@ typedef struct layer_facts {
     double padded;          /* rows of the worst rank / mean useful rows */
     double padded_ratio;    /* all padded rows / all useful rows */
     double planned;         /* imbalance that a plan in the same slots has */
+    double seen_replanned;  /* mean imbalance of the same steps under that plan */
     int32_t hottest_expert; /* -1: not said */
     double hottest_ratio;
     bool hottest_is_felt; /* the busiest GPU holds it */

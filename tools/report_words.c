@@ -86,6 +86,9 @@ static void say_rebalance(const layer_facts *facts, const verdict *judged, line 
 {
     line_add(out, "; %splacement can take %.2f to %.2f", judged->certain ? "" : "if it lasts, ",
              facts->persistent, facts->planned);
+    if (!facts->too_few_steps && facts->seen_replanned - facts->planned >= 0.005) {
+        line_add(out, " (these steps would show %.2f)", facts->seen_replanned);
+    }
     say_what_is_left(facts, out);
     if (!facts->too_few_steps && facts->seen - facts->persistent >= 0.005) {
         line_add(out, "; only a larger batch takes the rest");

@@ -194,6 +194,20 @@ static void imbalance_that_moves_about_wants_more_tokens(void **state)
     run_release(&result);
 }
 
+/* Two experts of one GPU, hot in turns: apart, they leave 1.2 on average, but in each step one GPU
+ * has as much as theirs had. */
+static void steps_under_the_plan_show_what_noise_would_be_left(void **state)
+{
+    write_steps(*state, "log.jsonl", 64, neighbours_in_turn);
+    cJSON *document = run_json(*state, "report --load log.jsonl --gpus 4 --json", 0);
+    const cJSON *source = only_source(document);
+    assert_close(json_number(layer_of(source, 0), "imbalance_replanned"), 1.2, 1e-12);
+    assert_close(json_number(layer_of(source, 0), "seen_replanned"), 1.6, 1e-12);
+    assert_contains(json_text(json_member(source, "verdict"), "text"),
+                    "placement can take 1.60 to 1.20 (these steps would show 1.60)");
+    cJSON_Delete(document);
+}
+
 static void padding_wants_more_tokens(void **state)
 {
     run_ok(*state, "synth --layers 2 --steps 50 --tokens 8 --out log.jsonl");
@@ -268,6 +282,7 @@ TEST_MAIN(IN_DIRECTORY(worked_example_wants_the_hot_expert_replicated),
           IN_DIRECTORY(a_sum_of_many_tokens_is_certain), IN_DIRECTORY(even_steps_are_fine),
           IN_DIRECTORY(lasting_imbalance_that_a_placement_takes_wants_a_rebalance),
           IN_DIRECTORY(imbalance_that_moves_about_wants_more_tokens),
+          IN_DIRECTORY(steps_under_the_plan_show_what_noise_would_be_left),
           IN_DIRECTORY(padding_wants_more_tokens),
           IN_DIRECTORY(a_short_window_says_how_many_steps_it_lacks),
           IN_DIRECTORY(nothing_routed_gives_no_verdict_and_no_numbers),
