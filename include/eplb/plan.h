@@ -35,9 +35,9 @@ typedef enum eplb_algorithm {
     EPLB_ALGORITHM_EPLB = 1,
 } eplb_algorithm;
 
-/* What a plan for several scenarios makes small in each layer. A scenario's imbalance is the largest
- * GPU load / the mean load of the live GPUs in that scenario; scenarios in which the layer has no
- * load do not count in it. With one scenario all are the same. */
+/* What a plan for several scenarios makes small in each layer. A scenario's imbalance is the
+ * largest GPU load / the mean load of the live GPUs in that scenario; scenarios in which the layer
+ * has no load do not count in it. With one scenario all are the same. */
 typedef enum eplb_objective {
     EPLB_OBJECTIVE_MEAN_OF_MAX = 0, /* the mean of the scenarios' imbalances, by their weights */
     EPLB_OBJECTIVE_MAX_OF_MAX = 1,  /* the largest of them; weights do not matter */
@@ -60,6 +60,15 @@ typedef enum eplb_stop {
 /* The name that files and the command use, such as "local_optimum". A static string. */
 EPLB_API const char *eplb_stop_name(eplb_stop stop);
 
+/* A replica that must be in the plan: an expert that must stay where it is, or with gpu -1 a shared
+ * expert that every GPU has. */
+typedef struct eplb_pin {
+    int32_t layer; /* its index in the load; -1: every layer */
+    int32_t expert;
+    int32_t gpu;      /* -1: every live GPU */
+    int32_t reserved; /* 0 */
+} eplb_pin;
+
 typedef struct eplb_plan_options {
     uint32_t struct_size; /* sizeof(eplb_plan_options), written by eplb_plan_options_init */
     int32_t algorithm;    /* an eplb_algorithm; default EPLB_ALGORITHM_SEARCH */
@@ -76,14 +85,24 @@ typedef struct eplb_plan_options {
      * placement and EPLB_STOP_CANCELLED for the layers not yet planned. NULL (default): none. */
     int (*progress)(void *progress_context, int32_t layers_done, int32_t layers);
     void *progress_context;
+
+    /* Rules beyond validity; not for EPLB_ALGORITHM_EPLB. */
+    int32_t min_replicas; /* of each expert, so that a GPU may fail; >= 1, default 1 */
+    int32_t max_replicas; /* of each expert, >= 1, or -1 (default): one on each live GPU */
+
+    /* 1: an expert's replicas go to different nodes first: none gets a second one while another
+     * node has room for it and has none. Default 0. */
+    int32_t spread_nodes;
+    int32_t pin_count;    /* default 0 */
+    const eplb_pin *pins; /* [pin_count], borrowed for the call */
 } eplb_plan_options;
 
 /* Writes the defaults. */
 EPLB_API void eplb_plan_options_init(eplb_plan_options *options);
 
 /* One layer of a plan. Imbalances are largest GPU load / mean load of the live GPUs, and with
- * several scenarios the objective's mean or largest of them; eplb_placement_imbalance tells a single
- * one. */
+ * several scenarios the objective's mean or largest of them; eplb_placement_imbalance tells a
+ * single one. */
 typedef struct eplb_plan_layer {
     uint32_t struct_size; /* set by the caller: how much may be written */
     int32_t layer_id;
@@ -131,8 +150,8 @@ typedef struct eplb_plan eplb_plan;
  * options: NULL for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
- * nearest number that does); EPLB_ERROR_DATA for an invalid current placement;
- * EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match.
+ * nearest number that does), or no way was found to keep the rules; EPLB_ERROR_DATA for an invalid
+ * current placement; EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match.
  *
  * Cost at the default effort, one thread: see the benchmark; 58 layers of 256 experts on 32 GPUs
  * take a few milliseconds. Memory for each thread: some 60 bytes for each slot and expert and

@@ -138,13 +138,16 @@ static void measure_experts(eplb_joint *joint, double usual_part)
     }
 }
 
-void eplb_joint_start(eplb_joint *joint, double usual_part)
+bool eplb_joint_start(eplb_joint *joint, double usual_part)
 {
     measure_experts(joint, usual_part);
     joint->layer->load = joint->measure;
     eplb_layer_counts(joint->layer);
-    eplb_layer_pack(joint->layer);
+    if (!eplb_layer_pack(joint->layer)) {
+        return false;
+    }
     eplb_joint_index(joint);
+    return true;
 }
 
 static void number_replicas(eplb_joint *joint)

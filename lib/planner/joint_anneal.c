@@ -87,7 +87,7 @@ static void try_transfer(annealing *self)
     int32_t slot = eplb_dice_pick(&self->dice, shape->slots);
     int32_t taker = eplb_dice_pick(&self->dice, shape->experts);
     int32_t giver = layer->slot_expert[slot];
-    if (layer->count[giver] < 2 || eplb_layer_holds(layer, shape->slot_gpu[slot], taker)) {
+    if (!eplb_layer_may_replace(layer, shape->slot_gpu[slot], giver, taker)) {
         return;
     }
     assign(self->joint, slot, taker);
@@ -119,7 +119,7 @@ static void try_swap(annealing *self)
     int32_t t = eplb_dice_pick(&self->dice, shape->slots);
     int32_t e = self->layer->slot_expert[s];
     int32_t f = self->layer->slot_expert[t];
-    if (e == f || !eplb_joint_may_swap(joint, shape->slot_gpu[s], shape->slot_gpu[t], e, f)) {
+    if (e == f || !eplb_layer_may_swap(self->layer, shape->slot_gpu[s], e, shape->slot_gpu[t], f)) {
         return;
     }
     exchange(joint, s, t);

@@ -115,7 +115,7 @@ void eplb_joint_polish(eplb_joint *joint, int64_t moves)
         int32_t t = pick_other_slot(joint, &dice, e);
         int32_t f = joint->layer->slot_expert[t];
         int32_t h = shape->slot_gpu[t];
-        if (!eplb_joint_may_swap(joint, g, h, e, f)) {
+        if (!eplb_layer_may_swap(joint->layer, g, e, h, f)) {
             continue;
         }
         double after = value_after(joint, g, h, e, f);

@@ -44,12 +44,12 @@ static void choose_start(eplb_joint *joint, int64_t moves)
 {
     double value[2];
     for (int i = 0; i < 2; i++) {
-        eplb_joint_start(joint, usual_parts[i]);
+        (void)eplb_joint_start(joint, usual_parts[i]);
         eplb_joint_find_near(joint);
         eplb_joint_soften(joint, moves);
         value[i] = eplb_joint_measure(joint);
     }
-    eplb_joint_start(joint, usual_parts[value[1] < value[0]]);
+    (void)eplb_joint_start(joint, usual_parts[value[1] < value[0]]);
 }
 
 /* Small layers: rounds of level 5 take some 10 ms. */
@@ -60,6 +60,11 @@ static eplb_budget small_budget(int32_t effort)
                          .hottest = 16.0};
 }
 
+bool eplb_joint_fits(eplb_joint *joint)
+{
+    return eplb_joint_start(joint, usual_parts[0]) && eplb_joint_start(joint, usual_parts[1]);
+}
+
 eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
 {
     eplb_layer *layer = joint->layer;
@@ -67,7 +72,7 @@ eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
     layer->moves = 0;
     *bound = eplb_joint_bound(joint);
     double optimal = *bound * (1.0 + EPLB_ROUNDING);
-    eplb_joint_start(joint, usual_parts[0]);
+    (void)eplb_joint_start(joint, usual_parts[0]);
     if (joint->shape->slots <= SMALL_LAYER) {
         eplb_budget budget = small_budget(effort);
         budget.moves_per_round = less_for_many(joint, budget.moves_per_round);
