@@ -46,7 +46,7 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
     eplb_read_options reading = reading_options(self->from, values->experts);
     eplb_source_load_options whole;
     eplb_source_load_options_init(&whole);
-    whole.slices = 1; /* the sum of each source is planned */
+    whole.slices = values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices;
     eplb_status status = eplb_source_load(&self->load, &self->hooks, values->loads.items,
                                           values->loads.count, &reading, &whole, error);
     /* SGLang's files alone say it, and they alone list all layers of the model. */
@@ -90,10 +90,41 @@ static eplb_status make_cluster(plan_job *self, eplb_error *error)
 {
     int32_t slots_per_gpu;
     eplb_status status = share_slots(self, &slots_per_gpu, error);
-    return status == EPLB_OK
-               ? eplb_cluster_create(&self->cluster, &self->hooks, self->values->gpus,
-                                     slots_per_gpu, self->values->gpus_per_node, error)
-               : status;
+    if (status == EPLB_OK) {
+        status = eplb_cluster_create(&self->cluster, &self->hooks, self->values->gpus,
+                                     slots_per_gpu, self->values->gpus_per_node, error);
+    }
+    const id_list *dead = &self->values->dead_gpus;
+    for (int32_t i = 0; i < dead->count && status == EPLB_OK; i++) {
+        status = eplb_cluster_set_alive(self->cluster, dead->items[i], 0, error);
+    }
+    return status;
+}
+
+/* Experts of the current placement that only dead GPUs have. */
+static eplb_status check_lost_experts(plan_job *self, eplb_error *error)
+{
+    if (self->current == NULL || self->values->lost_experts != LOST_FAIL) {
+        return EPLB_OK;
+    }
+    for (int32_t l = 0; l < eplb_load_layers(self->load); l++) {
+        int32_t some[LOST_SHOWN];
+        int32_t count;
+        eplb_status status = eplb_placement_lost_experts(self->current, self->cluster, l, some,
+                                                         LOST_SHOWN, &count, error);
+        if (status == EPLB_OK && count > 0) {
+            char list[16 * LOST_SHOWN];
+            status = eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                                    "layer %d: with the dead GPUs the last copies of experts %s "
+                                    "are lost; --lost-experts load plans with weights from storage",
+                                    eplb_load_layer_ids(self->load)[l],
+                                    lost_list(some, count, list, sizeof(list)));
+        }
+        if (status != EPLB_OK) {
+            return status;
+        }
+    }
+    return EPLB_OK;
 }
 
 static eplb_status make_plan(plan_job *self, eplb_error *error)
@@ -106,6 +137,10 @@ static eplb_status make_plan(plan_job *self, eplb_error *error)
     planning.algorithm = values->algorithm;
     planning.effort = values->effort;
     planning.threads = planning_threads(values->threads);
+    planning.objective = values->objective;
+    planning.min_replicas = values->min_replicas;
+    planning.max_replicas = values->max_replicas;
+    planning.spread_nodes = values->spread_nodes ? 1 : 0;
     planning.groups = values->groups != NOT_GIVEN ? values->groups : 1;
     planning.progress = progress_report;
     planning.progress_context = &shown;
@@ -192,16 +227,20 @@ static int deliver(const plan_job *self, plan_report *report)
 static int run(plan_job *self)
 {
     eplb_error error;
-    eplb_status (*const steps[])(plan_job *, eplb_error *) = {read_load, read_current_of,
-                                                              make_cluster, make_plan, repair};
+    eplb_status (*const steps[])(plan_job *, eplb_error *) = {
+        read_load, read_current_of, make_cluster, check_lost_experts, make_plan, repair};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);
         }
     }
     plan_report report;
-    if (plan_report_create(&report, self->load, self->plan, result_of(self), self->current,
-                           &error) != EPLB_OK) {
+    const plan_subject subject = {.load = self->load,
+                                  .objective = (eplb_objective)self->values->objective,
+                                  .plan = self->plan,
+                                  .placement = result_of(self),
+                                  .current = self->current};
+    if (plan_report_create(&report, &subject, &error) != EPLB_OK) {
         return fail(&error);
     }
     int exit_code = deliver(self, &report);

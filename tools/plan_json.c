@@ -25,9 +25,10 @@ static void add_shape(cJSON *document, const plan_report *self)
     json_add_integer(document, "layers", self->layers);
     json_add_integer(document, "experts", self->experts);
     json_add_integer(document, "gpus", self->gpus);
+    json_add_integer(document, "live_gpus", self->live_gpus);
     json_add_integer(document, "slots", self->slots);
     json_add_integer(document, "redundant", self->slots - self->experts);
-    cJSON_AddStringToObject(document, "objective", "sum");
+    cJSON_AddStringToObject(document, "objective", eplb_objective_name(self->objective));
     json_add_integer(document, "scenarios", self->scenarios);
     cJSON_AddStringToObject(document, "algorithm", self->algorithm);
 }
@@ -66,6 +67,38 @@ static void add_layers(cJSON *document, const plan_report *self)
     }
 }
 
+static void add_scenarios(cJSON *document, const plan_report *self)
+{
+    cJSON *list = cJSON_AddArrayToObject(document, "per_scenario");
+    for (int32_t k = 0; k < self->scenarios; k++) {
+        const plan_scenario *s = &self->scenario[k];
+        bool has_before = s->layers > 0 && self->has_current;
+        cJSON *object = cJSON_CreateObject();
+        json_add_text(object, "name", s->name);
+        cJSON_AddNumberToObject(object, "weight", s->weight);
+        json_add_number(object, "imbalance_before_mean", has_before, s->before.mean);
+        json_add_number(object, "imbalance_before_worst", has_before, s->before.worst);
+        json_add_number(object, "imbalance_after_mean", s->layers > 0, s->after.mean);
+        json_add_number(object, "imbalance_after_worst", s->layers > 0, s->after.worst);
+        cJSON_AddItemToArray(list, object);
+    }
+}
+
+static void add_losses(cJSON *document, const plan_report *self)
+{
+    cJSON *list = cJSON_AddArrayToObject(document, "lost_experts");
+    for (int32_t i = 0; i < self->losses; i++) {
+        cJSON *object = cJSON_CreateObject();
+        json_add_integer(object, "layer", self->loss[i].layer_id);
+        cJSON *experts = cJSON_AddArrayToObject(object, "experts");
+        for (int32_t e = 0; e < self->loss[i].count; e++) {
+            cJSON_AddItemToArray(experts, cJSON_CreateNumber(self->loss[i].experts[e]));
+        }
+        cJSON_AddItemToArray(list, object);
+    }
+    json_add_integer(document, "lost_by_single_failure", self->fragile);
+}
+
 int plan_report_print_json(const plan_report *self, int exit_code)
 {
     cJSON *document = json_begin("eplb.plan/1");
@@ -75,6 +108,8 @@ int plan_report_print_json(const plan_report *self, int exit_code)
         json_add_text(document, "out", self->out);
         cJSON_AddStringToObject(document, "format", eplb_format_name(self->format));
     }
+    add_scenarios(document, self);
+    add_losses(document, self);
     add_layers(document, self);
     return json_finish(document, exit_code);
 }

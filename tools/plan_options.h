@@ -19,6 +19,13 @@ typedef struct plan_values {
     const char *current;
     int32_t algorithm;
     int32_t groups;
+    int32_t objective;
+    int32_t slices; /* 0: what the library does */
+    int32_t min_replicas;
+    int32_t max_replicas; /* -1: no limit */
+    bool spread_nodes;
+    id_list dead_gpus;
+    int32_t lost_experts; /* what to do about them */
     int32_t effort;
     int32_t threads;
     bool repair;
@@ -33,6 +40,9 @@ extern const plan_values plan_values_default;
 
 /* Names of the values of eplb_algorithm; ends with NULL. */
 extern const char *const plan_algorithms[];
+
+/* Values of --lost-experts. */
+enum { LOST_LOAD, LOST_FAIL };
 
 /* What each option alone cannot tell: what is missing, and what goes together. Returns an exit
  * code, with a message. */

@@ -24,12 +24,23 @@ static void print_header(const plan_report *self, FILE *out)
 {
     fprintf(out,
             "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %" PRId32
-            " slot%s (%" PRId32 " slot%s, %" PRId32 " redundant), load of %" PRId32 " source%s\n",
+            " slot%s (%" PRId32 " slot%s, %" PRId32 " redundant), %" PRId32 " scenario%s\n",
             self->layers, plural(self->layers), self->experts, plural(self->experts), self->gpus,
             plural(self->gpus), self->slots / self->gpus, plural(self->slots / self->gpus),
             self->slots, plural(self->slots), self->slots - self->experts, self->scenarios,
             plural(self->scenarios));
-    fputs("Imbalance of a layer: load of the busiest GPU / mean load; 1 is perfect.\n\n", out);
+    if (self->live_gpus < self->gpus) {
+        fprintf(out, "%" PRId32 " GPU%s dead: their slots stay empty.\n",
+                self->gpus - self->live_gpus, self->gpus - self->live_gpus == 1 ? " is" : "s are");
+    }
+    fputs("Imbalance of a layer: load of the busiest GPU / mean load; 1 is perfect", out);
+    if (self->scenarios > 1) {
+        static const char *const words[] = {"mean over the scenarios",
+                                            "the largest of the scenarios",
+                                            "of the scenarios' summed tokens"};
+        fprintf(out, " (%s: %s)", eplb_objective_name(self->objective), words[self->objective]);
+    }
+    fputs(".\n\n", out);
 }
 
 static void print_row(const plan_report *self, const plan_row *row, FILE *out)
@@ -77,6 +88,61 @@ static void print_summary(const plan_report *self, FILE *out)
     fprintf(out, "%-16s %10.4f %10.4f\n", "after", self->after.mean, self->after.worst);
     fprintf(out, "%-16s %10.4f %10.4f   no placement can be better\n", "bound", self->bound.mean,
             self->bound.worst);
+}
+
+/* Paths are long: the file's name says enough. */
+static const char *short_name(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : name;
+}
+
+static void print_scenarios(const plan_report *self, FILE *out)
+{
+    fprintf(out, "\n%-32s %7s %10s %10s %10s %10s\n", "Scenario", "weight", "before", "worst",
+            "after", "worst");
+    for (int32_t k = 0; k < self->scenarios; k++) {
+        const plan_scenario *s = &self->scenario[k];
+        fprintf(out, "%-32s %7.3g", short_name(s->name), s->weight);
+        if (s->layers == 0) {
+            fputs("   no load\n", out);
+        } else if (self->has_current) {
+            fprintf(out, " %10.4f %10.4f %10.4f %10.4f\n", s->before.mean, s->before.worst,
+                    s->after.mean, s->after.worst);
+        } else {
+            fprintf(out, " %10s %10s %10.4f %10.4f\n", "-", "-", s->after.mean, s->after.worst);
+        }
+    }
+}
+
+/* Experts that dead GPUs took away, and those that the next failure would. */
+static void print_losses(const plan_report *self, FILE *out)
+{
+    int32_t lost = 0;
+    for (int32_t i = 0; i < self->losses; i++) {
+        lost += self->loss[i].count;
+    }
+    if (lost > 0) {
+        fprintf(out,
+                "%" PRId32 " expert%s in %" PRId32 " layer%s lost the last copy with the dead "
+                "GPUs: load the weights from storage.\n",
+                lost, plural(lost), self->losses, plural(self->losses));
+    }
+    for (int32_t i = 0; i < self->losses && i < WORST_LAYERS; i++) {
+        char list[16 * LOST_SHOWN];
+        fprintf(out, "  layer %" PRId32 ": %s\n", self->loss[i].layer_id,
+                lost_list(self->loss[i].experts, self->loss[i].count, list, sizeof(list)));
+    }
+    if (self->losses > WORST_LAYERS) {
+        fprintf(out, "  and %" PRId32 " more layers (--json lists them)\n",
+                self->losses - WORST_LAYERS);
+    }
+    if (self->fragile > 0) {
+        fprintf(out,
+                "A single GPU's failure would lose up to %" PRId32 " expert%s of a layer (layer "
+                "%" PRId32 ", GPU %" PRId32 "); --min-replicas 2 prevents it where slots allow.\n",
+                self->fragile, plural(self->fragile), self->fragile_layer_id, self->fragile_gpu);
+    }
 }
 
 /* What the change costs and what it gains. */
@@ -130,6 +196,10 @@ void plan_report_print(const plan_report *self, FILE *out)
         print_worst_layers(self, out);
         print_summary(self, out);
     }
+    if (self->scored_layers > 0 && self->scenarios > 1) {
+        print_scenarios(self, out);
+    }
+    print_losses(self, out);
     print_remarks(self, out);
     print_next_step(self, out);
 }

@@ -35,6 +35,19 @@ typedef enum eplb_algorithm {
     EPLB_ALGORITHM_EPLB = 1,
 } eplb_algorithm;
 
+/* What a plan for several scenarios makes small in each layer. A scenario's imbalance is the
+ * largest GPU load / the mean load of the live GPUs in that scenario; scenarios in which the layer
+ * has no load do not count in it. With one scenario all are the same. */
+typedef enum eplb_objective {
+    EPLB_OBJECTIVE_MEAN_OF_MAX = 0, /* the mean of the scenarios' imbalances, by their weights */
+    EPLB_OBJECTIVE_MAX_OF_MAX = 1,  /* the largest of them; weights do not matter */
+    EPLB_OBJECTIVE_SUM = 2, /* the imbalance of the sum of loads, each scaled by its weight: the
+                             * classical way, which serves the mix and not its parts */
+} eplb_objective;
+
+/* The name that files and the command use, such as "mean-of-max". A static string. */
+EPLB_API const char *eplb_objective_name(eplb_objective objective);
+
 /* Why a layer's search, or the whole plan's, ended. A plan's value is the last in this list that
  * any of its layers has. */
 typedef enum eplb_stop {
@@ -47,6 +60,15 @@ typedef enum eplb_stop {
 /* The name that files and the command use, such as "local_optimum". A static string. */
 EPLB_API const char *eplb_stop_name(eplb_stop stop);
 
+/* A replica that must be in the plan: an expert that must stay where it is, or with gpu -1 a shared
+ * expert that every GPU has. */
+typedef struct eplb_pin {
+    int32_t layer; /* its index in the load; -1: every layer */
+    int32_t expert;
+    int32_t gpu;      /* -1: every live GPU */
+    int32_t reserved; /* 0 */
+} eplb_pin;
+
 typedef struct eplb_plan_options {
     uint32_t struct_size; /* sizeof(eplb_plan_options), written by eplb_plan_options_init */
     int32_t algorithm;    /* an eplb_algorithm; default EPLB_ALGORITHM_SEARCH */
@@ -56,19 +78,31 @@ typedef struct eplb_plan_options {
     /* EPLB_ALGORITHM_EPLB only: keep each of `groups` equal runs of expert ids on one node, as the
      * cluster's nodes say. 1 (default): no groups, the whole cluster is one node. */
     int32_t groups;
-    int32_t reserved; /* 0 */
+    int32_t objective; /* an eplb_objective; default EPLB_OBJECTIVE_MEAN_OF_MAX */
 
     /* Called from the calling thread while layers are planned, with the number of layers done, and
      * at last with all of them. Non-zero stops the search: the call succeeds, with the greedy
      * placement and EPLB_STOP_CANCELLED for the layers not yet planned. NULL (default): none. */
     int (*progress)(void *progress_context, int32_t layers_done, int32_t layers);
     void *progress_context;
+
+    /* Rules beyond validity; not for EPLB_ALGORITHM_EPLB. */
+    int32_t min_replicas; /* of each expert, so that a GPU may fail; >= 1, default 1 */
+    int32_t max_replicas; /* of each expert, >= 1, or -1 (default): one on each live GPU */
+
+    /* 1: an expert's replicas go to different nodes first: none gets a second one while another
+     * node has room for it and has none. Default 0. */
+    int32_t spread_nodes;
+    int32_t pin_count;    /* default 0 */
+    const eplb_pin *pins; /* [pin_count], borrowed for the call */
 } eplb_plan_options;
 
 /* Writes the defaults. */
 EPLB_API void eplb_plan_options_init(eplb_plan_options *options);
 
-/* One layer of a plan. Imbalances are largest GPU load / mean load of the live GPUs. */
+/* One layer of a plan. Imbalances are largest GPU load / mean load of the live GPUs, and with
+ * several scenarios the objective's mean or largest of them; eplb_placement_imbalance tells a
+ * single one. */
 typedef struct eplb_plan_layer {
     uint32_t struct_size; /* set by the caller: how much may be written */
     int32_t layer_id;
@@ -101,7 +135,7 @@ typedef struct eplb_plan_info {
 typedef struct eplb_plan eplb_plan;
 
 /*
- * Plans. Several scenarios are summed, each scaled by its weight, after a line on the warning log.
+ * Plans one placement for all scenarios of the load.
  *
  * load: layers x experts; layer ids go over to the placement. A layer without any load keeps its
  *     current placement, or gets an even spread.
@@ -116,8 +150,8 @@ typedef struct eplb_plan eplb_plan;
  * options: NULL for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
- * nearest number that does); EPLB_ERROR_DATA for an invalid current placement;
- * EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match.
+ * nearest number that does), or no way was found to keep the rules; EPLB_ERROR_DATA for an invalid
+ * current placement; EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match.
  *
  * Cost at the default effort, one thread: see the benchmark; 58 layers of 256 experts on 32 GPUs
  * take a few milliseconds. Memory for each thread: some 60 bytes for each slot and expert and
@@ -139,6 +173,16 @@ EPLB_API eplb_status eplb_plan_get_info(const eplb_plan *plan, eplb_plan_info *i
                                         eplb_error *error);
 EPLB_API eplb_status eplb_plan_get_layer(const eplb_plan *plan, int32_t layer,
                                          eplb_plan_layer *result, eplb_error *error);
+
+/*
+ * What one layer of a placement (its row) is worth for one layer of a load: the objective that
+ * plans make small, as in eplb_plan_layer. 0 when the layer has no load. Errors as for
+ * eplb_placement_imbalance. Cost: O(scenarios * slots).
+ */
+EPLB_API eplb_status eplb_placement_objective(const eplb_placement *placement, int32_t row,
+                                              const eplb_load *load, int32_t layer,
+                                              eplb_objective objective, double *value,
+                                              eplb_error *error);
 
 /*
  * Lower bound of one layer's imbalance: loads [experts] >= 0 on the live GPUs of a cluster, over

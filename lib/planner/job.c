@@ -8,19 +8,23 @@
 #include "base/memory.h"
 #include "model/cluster.h"
 #include "model/placement.h"
+#include "planner/joint.h"
 #include "planner/solve.h"
 
 /* What the threads share. */
 typedef struct run {
     const eplb_plan_job *job;
     eplb_shape shape;
+    eplb_rules rules;
     double *loads;   /* [layers][experts], scenarios summed */
     double *totals;  /* [layers] */
+    bool is_joint;   /* several scenarios, each for itself */
     bool same_slots; /* the current placement's slots and live GPUs are the cluster's */
     atomic_int next;
     atomic_int done;
     atomic_bool cancelled;
-    int reported; /* by the calling thread: layers done */
+    atomic_int failed; /* a layer whose rules do not fit, -1: none */
+    int reported;      /* by the calling thread: layers done */
 } run;
 
 /* One thread and its memory. */
@@ -28,6 +32,7 @@ typedef struct worker {
     run *run;
     bool calls_progress;
     eplb_layer layer;
+    eplb_joint joint;  /* when the run is joint */
     double *gpu_loads; /* [gpus of the cluster] */
     int32_t *counts;   /* [experts] */
     pthread_t thread;
@@ -63,7 +68,15 @@ static void write_row(const worker *w, int32_t *row)
     }
 }
 
-static double score(worker *w, const eplb_cluster *cluster, const int32_t *row)
+static double imbalance(worker *w, const eplb_cluster *cluster, const int32_t *row,
+                        const double *loads)
+{
+    eplb_gpu_loads(cluster, row, w->counts, loads, w->gpu_loads);
+    return eplb_imbalance_of(cluster, loads, w->run->shape.experts, w->gpu_loads);
+}
+
+/* The objective of a row; w->layer.load are the layer's summed loads. */
+static double score(worker *w, const eplb_cluster *cluster, const int32_t *row, int32_t layer)
 {
     const eplb_shape *shape = &w->run->shape;
     memset(w->counts, 0, (size_t)shape->experts * sizeof(*w->counts));
@@ -72,14 +85,40 @@ static double score(worker *w, const eplb_cluster *cluster, const int32_t *row)
             w->counts[row[s]]++;
         }
     }
-    eplb_gpu_loads(cluster, row, w->counts, w->layer.load, w->gpu_loads);
-    return eplb_imbalance_of(cluster, w->layer.load, shape->experts, w->gpu_loads);
+    if (!w->run->is_joint) {
+        return imbalance(w, cluster, row, w->layer.load);
+    }
+    const eplb_load *load = w->run->job->load;
+    double *each = w->joint.scratch;
+    int32_t scenarios = 0;
+    for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
+        double scenario = imbalance(w, cluster, row, eplb_load_row(load, k, layer));
+        if (scenario > 0.0) {
+            each[scenarios++] = scenario;
+        }
+    }
+    return eplb_joint_value(&w->joint, each);
+}
+
+/* Whether the current row keeps the rules. */
+static bool keeps_rules(worker *w, int32_t layer)
+{
+    const run *r = w->run;
+    const int32_t *row = eplb_placement_row(r->job->current, layer);
+    for (int32_t g = 0; g < r->shape.gpus; g++) {
+        size_t count = (size_t)(r->shape.first_slot[g + 1] - r->shape.first_slot[g]);
+        memcpy(w->layer.slot_expert + r->shape.first_slot[g],
+               row + r->job->cluster->first_slot[r->shape.cluster_gpu[g]], count * sizeof(*row));
+    }
+    eplb_layer_index(&w->layer);
+    return eplb_rules_hold(&w->layer);
 }
 
 /* Whether the layer's current row is what a plan may be: it was checked to be valid but for empty
  * slots. */
-static bool can_keep_current(const run *r, int32_t layer)
+static bool can_keep_current(worker *w, int32_t layer)
 {
+    const run *r = w->run;
     if (!r->same_slots) {
         return false;
     }
@@ -91,7 +130,7 @@ static bool can_keep_current(const run *r, int32_t layer)
             return false;
         }
     }
-    return true;
+    return r->shape.rules == NULL || keeps_rules(w, layer);
 }
 
 static void keep_current(const run *r, int32_t layer)
@@ -101,31 +140,79 @@ static void keep_current(const run *r, int32_t layer)
            (size_t)r->job->placement->slots * sizeof(int32_t));
 }
 
-/* A layer without load keeps its placement or is spread evenly; it is not scored. */
-static void place_idle_layer(const run *r, int32_t layer)
+/* Remembers the first layer whose rules do not fit, whichever thread has it. */
+static void note_failure(run *r, int layer)
 {
-    if (can_keep_current(r, layer)) {
+    int first = atomic_load(&r->failed);
+    while ((first < 0 || layer < first) &&
+           !atomic_compare_exchange_weak(&r->failed, &first, layer)) {
+    }
+}
+
+/* Its loads are zeros: all experts are alike. */
+static void pack_by_rules(worker *w, int32_t layer)
+{
+    eplb_layer_counts(&w->layer);
+    if (eplb_layer_pack(&w->layer)) {
+        write_row(w, eplb_placement_row_of(w->run->job->placement, layer));
+    } else {
+        note_failure(w->run, layer);
+    }
+}
+
+/* A layer without load keeps its placement or is spread evenly; it is not scored. */
+static void place_idle_layer(worker *w, int32_t layer)
+{
+    const run *r = w->run;
+    if (can_keep_current(w, layer)) {
         keep_current(r, layer);
+    } else if (r->shape.rules != NULL) {
+        pack_by_rules(w, layer);
     } else {
         /* It fits: the shape was made. */
         (void)eplb_placement_spread(r->job->placement, layer, NULL);
     }
 }
 
-static eplb_stop solve(worker *w, double *bound)
+/* `bound` gets the lower bound of the objective. */
+static eplb_stop solve_reference(worker *w, double total, double *bound)
+{
+    const eplb_plan_job *job = w->run->job;
+    const double *sums = w->layer.load;
+    int32_t nodes = job->options->groups > 1 ? eplb_cluster_nodes(job->cluster) : 1;
+    if (w->run->is_joint) {
+        *bound = eplb_joint_bound(&w->joint);
+    }
+    w->layer.load = sums;
+    eplb_layer_counts(&w->layer);
+    if (!w->run->is_joint) {
+        *bound = eplb_layer_bound(&w->layer) / total * (double)w->run->shape.gpus;
+    }
+    eplb_layer_reference(&w->layer, job->options->groups, nodes);
+    w->layer.moves = 0;
+    return EPLB_STOP_LOCAL_OPTIMUM;
+}
+
+static eplb_stop solve_alone(worker *w, int32_t level, double total, double *bound)
+{
+    eplb_effort effort = eplb_effort_of(level, w->run->shape.slots);
+    eplb_stop stop = eplb_layer_solve(&w->layer, &effort, bound);
+    *bound = *bound / total * (double)w->run->shape.gpus;
+    return stop;
+}
+
+/* `total` is that of the layer's summed loads. */
+static eplb_stop solve(worker *w, double total, double *bound)
 {
     const eplb_plan_options *options = w->run->job->options;
     if (options->algorithm == EPLB_ALGORITHM_EPLB) {
-        int32_t nodes = options->groups > 1 ? eplb_cluster_nodes(w->run->job->cluster) : 1;
-        eplb_layer_counts(&w->layer);
-        *bound = eplb_layer_bound(&w->layer);
-        eplb_layer_reference(&w->layer, options->groups, nodes);
-        w->layer.moves = 0;
-        return EPLB_STOP_LOCAL_OPTIMUM;
+        return solve_reference(w, total, bound);
     }
     bool cancelled = atomic_load(&w->run->cancelled);
-    eplb_effort effort = eplb_effort_of(cancelled ? 1 : options->effort, w->run->shape.slots);
-    eplb_stop stop = eplb_layer_solve(&w->layer, &effort, bound);
+    int32_t level = cancelled ? 1 : options->effort;
+    eplb_stop stop = w->run->is_joint && w->joint.scenarios > 1
+                         ? eplb_joint_solve(&w->joint, level, bound)
+                         : solve_alone(w, level, total, bound);
     return cancelled ? EPLB_STOP_CANCELLED : stop;
 }
 
@@ -136,8 +223,8 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
     const run *r = w->run;
     const eplb_plan_job *job = r->job;
     result->imbalance_before =
-        score(w, job->current->cluster, eplb_placement_row(job->current, index));
-    if (job->options->algorithm == EPLB_ALGORITHM_EPLB || !can_keep_current(r, index)) {
+        score(w, job->current->cluster, eplb_placement_row(job->current, index), index);
+    if (job->options->algorithm == EPLB_ALGORITHM_EPLB || !can_keep_current(w, index)) {
         return;
     }
     double tolerance = eplb_effort_of(job->options->effort, r->shape.slots).tolerance;
@@ -148,6 +235,19 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
     }
 }
 
+/* Tries whether there is a way to keep the rules with the layer's loads. */
+static bool fits_rules(worker *w)
+{
+    if (w->run->shape.rules == NULL) {
+        return true;
+    }
+    if (w->run->is_joint && w->joint.scenarios > 1) {
+        return eplb_joint_fits(&w->joint);
+    }
+    eplb_layer_counts(&w->layer);
+    return eplb_layer_pack(&w->layer);
+}
+
 static void plan_layer(worker *w, int32_t index)
 {
     run *r = w->run;
@@ -156,20 +256,29 @@ static void plan_layer(worker *w, int32_t index)
     w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
     result->struct_size = sizeof(*result);
     result->layer_id = eplb_load_layer_ids(job->load)[index];
+    if (r->shape.rules != NULL) {
+        eplb_rules_pin(&r->rules, &w->layer, index);
+    }
     if (!(r->totals[index] > 0.0)) {
-        place_idle_layer(r, index);
+        place_idle_layer(w, index);
         return;
+    }
+    if (r->is_joint) {
+        (void)eplb_joint_take(&w->joint, job->load, index);
     }
     double bound;
     int32_t *row = eplb_placement_row_of(job->placement, index);
     result->scored = 1;
-    result->stop = (int32_t)solve(w, &bound);
+    if (!fits_rules(w)) {
+        note_failure(r, index);
+        return;
+    }
+    result->stop = (int32_t)solve(w, r->totals[index], &bound);
     result->moves = w->layer.moves;
     write_row(w, row);
-    result->imbalance_after = score(w, job->cluster, row);
+    result->imbalance_after = score(w, job->cluster, row, index);
     /* Rounding must not lift the bound above what was found. */
-    double relative = bound / r->totals[index] * (double)r->shape.gpus;
-    result->lower_bound = relative < result->imbalance_after ? relative : result->imbalance_after;
+    result->lower_bound = bound < result->imbalance_after ? bound : result->imbalance_after;
     result->lower_bound = result->lower_bound > 1.0 ? result->lower_bound : 1.0;
     if (job->current != NULL) {
         compare_with_current(w, index, result);
@@ -216,6 +325,13 @@ static eplb_status init_worker(worker *w, run *r, const eplb_hooks *hooks, eplb_
     if (status != EPLB_OK) {
         return status;
     }
+    if (r->is_joint) {
+        status = eplb_joint_init(&w->joint, hooks, &w->layer, eplb_load_scenarios(r->job->load),
+                                 (eplb_objective)r->job->options->objective, error);
+        if (status != EPLB_OK) {
+            return status;
+        }
+    }
     w->gpu_loads = eplb_alloc(hooks, (size_t)r->job->cluster->gpus, sizeof(*w->gpu_loads));
     w->counts = eplb_alloc(hooks, (size_t)r->shape.experts, sizeof(*w->counts));
     return w->gpu_loads != NULL && w->counts != NULL ? EPLB_OK : eplb_out_of_memory(error);
@@ -223,6 +339,7 @@ static eplb_status init_worker(worker *w, run *r, const eplb_hooks *hooks, eplb_
 
 static void free_worker(worker *w, const eplb_hooks *hooks)
 {
+    eplb_joint_free(&w->joint, hooks);
     eplb_layer_free(&w->layer, hooks);
     eplb_free(hooks, w->gpu_loads);
     eplb_free(hooks, w->counts);
@@ -292,6 +409,11 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     if (r->loads == NULL || r->totals == NULL) {
         return eplb_out_of_memory(error);
     }
+    status = eplb_rules_init(&r->rules, hooks, &r->shape, job->cluster, job->options, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    r->shape.rules = eplb_rules_bind(&r->rules, &r->shape) ? &r->rules : NULL;
     r->same_slots = job->current != NULL && same_slots(job->cluster, job->current->cluster);
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
         double *row = r->loads + (size_t)l * (size_t)experts;
@@ -303,9 +425,20 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     return status;
 }
 
+static eplb_status rules_failed(const eplb_plan_job *job, int32_t layer, eplb_error *error)
+{
+    return eplb_error_set(
+        error, EPLB_ERROR_INFEASIBLE,
+        "plan: layer %d: no way was found to keep all pins and limits of replicas",
+        eplb_load_layer_ids(job->load)[layer]);
+}
+
 eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks, eplb_error *error)
 {
-    run r = {.job = job};
+    run r = {.job = job,
+             .failed = -1,
+             .is_joint = eplb_load_scenarios(job->load) > 1 &&
+                         job->options->objective != EPLB_OBJECTIVE_SUM};
     int32_t threads = job->options->threads;
     int32_t layers = eplb_load_layers(job->load);
     threads = threads < layers ? threads : layers;
@@ -320,6 +453,8 @@ eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks,
     }
     if (status == EPLB_OK) {
         run_workers(workers, threads);
+        int32_t failed = atomic_load(&r.failed);
+        status = failed < 0 ? EPLB_OK : rules_failed(job, failed, error);
     }
     for (int32_t i = 0; workers != NULL && i < threads; i++) {
         free_worker(&workers[i], hooks);
@@ -327,6 +462,7 @@ eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks,
     eplb_free(hooks, workers);
     eplb_free(hooks, r.loads);
     eplb_free(hooks, r.totals);
+    eplb_rules_free(&r.rules, hooks);
     eplb_shape_free(&r.shape, hooks);
     return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <eplb/plan.h>
 
-#include "base/log.h"
 #include "base/memory.h"
+#include "base/range.h"
 #include "model/cluster.h"
 #include "model/placement.h"
 #include "planner/job.h"
@@ -38,7 +38,10 @@ void eplb_plan_options_init(eplb_plan_options *options)
                                    .algorithm = EPLB_ALGORITHM_SEARCH,
                                    .effort = 5,
                                    .threads = 1,
-                                   .groups = 1};
+                                   .groups = 1,
+                                   .objective = EPLB_OBJECTIVE_MEAN_OF_MAX,
+                                   .min_replicas = 1,
+                                   .max_replicas = -1};
 }
 
 static eplb_status check_options(const eplb_plan_options *options, eplb_error *error)
@@ -55,9 +58,10 @@ static eplb_status check_options(const eplb_plan_options *options, eplb_error *e
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d threads not in 1..%d",
                               options->threads, EPLB_MAX_THREADS);
     }
-    if (options->reserved != 0) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: reserved is %d, not 0",
-                              options->reserved);
+    if (options->objective < EPLB_OBJECTIVE_MEAN_OF_MAX ||
+        options->objective > EPLB_OBJECTIVE_SUM) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: unknown objective %d",
+                              options->objective);
     }
     if (options->groups < 1) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: %d groups below 1",
@@ -66,10 +70,37 @@ static eplb_status check_options(const eplb_plan_options *options, eplb_error *e
     return EPLB_OK;
 }
 
+static eplb_status check_rules(const eplb_plan_options *options, eplb_error *error)
+{
+    eplb_status status =
+        eplb_check_range("plan", "min_replicas", options->min_replicas, 1, EPLB_MAX_GPUS, error);
+    if (status == EPLB_OK && options->max_replicas != -1) {
+        status = eplb_check_range("plan", "max_replicas", options->max_replicas, 1, EPLB_MAX_GPUS,
+                                  error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_check_range("plan", "spread_nodes", options->spread_nodes, 0, 1, error);
+    }
+    if (status == EPLB_OK) {
+        status =
+            eplb_check_range("plan", "number of pins", options->pin_count, 0, INT32_MAX, error);
+    }
+    if (status == EPLB_OK && options->pin_count > 0) {
+        status = eplb_check_given("plan", "pins", options->pins, error);
+    }
+    return status;
+}
+
 /* The classical algorithm knows equal GPUs on equal nodes only. */
 static eplb_status check_reference(const eplb_load *load, const eplb_cluster *cluster,
-                                   int32_t groups, eplb_error *error)
+                                   const eplb_plan_options *options, eplb_error *error)
 {
+    int32_t groups = options->groups;
+    if (options->min_replicas != 1 || options->max_replicas != -1 || options->spread_nodes != 0 ||
+        options->pin_count != 0) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "algorithm eplb: it knows no limits of replicas, pins or nodes");
+    }
     if (eplb_cluster_uniform_slots(cluster) == 0 ||
         eplb_cluster_live_gpus(cluster) != cluster->gpus) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
@@ -134,8 +165,11 @@ static eplb_status check_inputs(const eplb_load *load, const eplb_cluster *clust
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: no load or no cluster");
     }
     eplb_status status = check_options(options, error);
+    if (status == EPLB_OK) {
+        status = check_rules(options, error);
+    }
     if (status == EPLB_OK && options->algorithm == EPLB_ALGORITHM_EPLB) {
-        status = check_reference(load, cluster, options->groups, error);
+        status = check_reference(load, cluster, options, error);
     }
     if (status == EPLB_OK) {
         status = check_current(load, cluster, current, error);
@@ -231,11 +265,6 @@ eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const epl
         return status;
     }
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
-    if (eplb_load_scenarios(load) > 1) {
-        eplb_log(&resolved, EPLB_LOG_WARNING,
-                 "%d scenarios are summed: the plan fits their mix, not each of them",
-                 eplb_load_scenarios(load));
-    }
     eplb_plan *plan;
     status = allocate_plan(&plan, &resolved, load, cluster, error);
     if (status == EPLB_OK) {

@@ -21,32 +21,41 @@ typedef struct shape {
     int32_t slots;
     int32_t effort;
     int32_t algorithm;
+    int32_t scenarios;
+    int32_t objective;
 } shape;
 
 static const shape shapes[] = {
-    {"large-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH},
-    {"large-4", 256, 72, 288, 5, EPLB_ALGORITHM_SEARCH},
-    {"large-3", 256, 96, 288, 4, EPLB_ALGORITHM_SEARCH},
-    {"large-2", 256, 144, 288, 4, EPLB_ALGORITHM_SEARCH},
-    {"greedy", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH},
-    {"small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH},
-    {"reference", 256, 32, 288, 5, EPLB_ALGORITHM_EPLB},
+    {"large-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0},
+    {"large-4", 256, 72, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0},
+    {"large-3", 256, 96, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0},
+    {"large-2", 256, 144, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0},
+    {"greedy", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 1, 0},
+    {"small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 1, 0},
+    {"reference", 256, 32, 288, 5, EPLB_ALGORITHM_EPLB, 1, 0},
+    {"mean-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 9, EPLB_OBJECTIVE_MEAN_OF_MAX},
+    {"mean-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 17, EPLB_OBJECTIVE_MEAN_OF_MAX},
+    {"max-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MAX_OF_MAX},
+    {"sum-9", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_SUM},
+    {"greedy-5", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX},
+    {"small-3", 8, 4, 12, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 /* Skewed loads out of integers and one division: no libm. */
-static eplb_load *skewed_load(int32_t experts)
+static eplb_load *skewed_load(int32_t scenarios, int32_t experts)
 {
     eplb_random random;
     eplb_random_seed(&random, 20260101);
     eplb_load *load;
-    assert_ok(eplb_load_create(&load, NULL, 1, LAYERS, experts, NULL), NULL);
-    for (int32_t l = 0; l < LAYERS; l++) {
+    assert_ok(eplb_load_create(&load, NULL, scenarios, LAYERS, experts, NULL), NULL);
+    for (int32_t i = 0; i < scenarios * LAYERS; i++) {
+        int32_t l = i % LAYERS;
         double row[MOST_EXPERTS];
         for (int32_t e = 0; e < experts; e++) {
             row[e] = (double)(1000000 / (1 + eplb_random_below(&random, 40 + 20 * (uint64_t)l)));
         }
-        assert_ok(eplb_load_set_row(load, 0, l, row, NULL), NULL);
+        assert_ok(eplb_load_set_row(load, i / LAYERS, l, row, NULL), NULL);
     }
     return load;
 }
@@ -69,13 +78,14 @@ static uint64_t fingerprint(const eplb_placement *placement)
 
 static uint64_t plan_fingerprint(const shape *s, int32_t threads)
 {
-    eplb_load *load = skewed_load(s->experts);
+    eplb_load *load = skewed_load(s->scenarios, s->experts);
     eplb_cluster *cluster;
     eplb_plan *plan;
     eplb_plan_options options;
     eplb_plan_options_init(&options);
     options.effort = s->effort;
     options.algorithm = s->algorithm;
+    options.objective = s->objective;
     options.threads = threads;
     assert_ok(eplb_cluster_create(&cluster, NULL, s->gpus, s->slots / s->gpus, 0, NULL), NULL);
     assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, NULL), NULL);

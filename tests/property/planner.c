@@ -6,14 +6,22 @@
 
 #define SEEDS 300
 
+#define MOST_SCENARIOS 6
+
+/* Scenarios of any weight; one row in ten has no load. */
 static eplb_load *draw_load(eplb_random *random, int32_t layers, int32_t experts)
 {
+    int32_t scenarios = draw(random, 1, MOST_SCENARIOS);
     eplb_load *load;
-    assert_ok(eplb_load_create(&load, NULL, 1, layers, experts, NULL), NULL);
-    for (int32_t l = 0; l < layers; l++) {
-        double row[MOST_EXPERTS];
-        draw_loads(random, row, experts);
-        assert_ok(eplb_load_set_row(load, 0, l, row, NULL), NULL);
+    assert_ok(eplb_load_create(&load, NULL, scenarios, layers, experts, NULL), NULL);
+    for (int32_t i = 0; i < scenarios * layers; i++) {
+        double row[MOST_EXPERTS] = {0};
+        if (draw(random, 0, 9) > 0) {
+            draw_loads(random, row, experts);
+        }
+        assert_ok(eplb_load_set_row(load, i / layers, i % layers, row, NULL), NULL);
+        double weight = (double)draw(random, 1, 5);
+        assert_ok(eplb_load_set_scenario(load, i / layers, NULL, weight, NULL), NULL);
     }
     return load;
 }
@@ -86,6 +94,7 @@ static void every_plan_keeps_its_contract(void **state)
         eplb_plan_options options;
         eplb_plan_options_init(&options);
         options.effort = draw(&random, 1, 3);
+        options.objective = draw(&random, EPLB_OBJECTIVE_MEAN_OF_MAX, EPLB_OBJECTIVE_SUM);
         bool fits = eplb_cluster_live_slots(cluster) >= experts;
         for (int32_t g = 0; g < eplb_cluster_gpus(cluster); g++) {
             fits = fits && (!eplb_cluster_gpu_alive(cluster, g) ||
@@ -126,6 +135,7 @@ static void plan_is_never_worse_than_what_it_starts_from(void **state)
         eplb_plan_options options;
         eplb_plan_options_init(&options);
         options.effort = 3;
+        options.objective = draw(&random, EPLB_OBJECTIVE_MEAN_OF_MAX, EPLB_OBJECTIVE_SUM);
         eplb_plan *old_plan;
         assert_ok(eplb_plan_create(&old_plan, NULL, old_load, cluster, NULL, &options, NULL), NULL);
         options.effort = 1;
@@ -145,12 +155,89 @@ static void plan_is_never_worse_than_what_it_starts_from(void **state)
     }
 }
 
+/* Replicas of each expert within the limits, and each pin in its place. */
+static void assert_rules_kept(const eplb_placement *placement, const eplb_plan_options *options)
+{
+    int32_t layers = eplb_placement_layers(placement);
+    int32_t slots = eplb_placement_slots(placement);
+    for (int32_t l = 0; l < layers; l++) {
+        const int32_t *row = eplb_placement_row(placement, l);
+        for (int32_t e = 0; e < eplb_placement_experts(placement); e++) {
+            int32_t count = 0;
+            for (int32_t s = 0; s < slots; s++) {
+                count += row[s] == e ? 1 : 0;
+            }
+            assert_true(count >= options->min_replicas);
+            assert_true(options->max_replicas < 0 || count <= options->max_replicas);
+        }
+        for (int32_t i = 0; i < options->pin_count; i++) {
+            const eplb_pin *pin = &options->pins[i];
+            const eplb_cluster *cluster = eplb_placement_cluster(placement);
+            int32_t first = eplb_cluster_first_slot(cluster, pin->gpu);
+            bool found = pin->layer >= 0 && pin->layer != l;
+            for (int32_t s = first; s < first + eplb_cluster_gpu_slots(cluster, pin->gpu); s++) {
+                found = found || row[s] == pin->expert;
+            }
+            assert_true(found);
+        }
+    }
+}
+
+static void plans_keep_their_rules(void **state)
+{
+    (void)state;
+    int planned = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        eplb_random random;
+        eplb_random_seed(&random, seed);
+        eplb_cluster *cluster = draw_cluster(&random);
+        int32_t experts = draw(&random, 1, MOST_EXPERTS);
+        int32_t layers = draw(&random, 1, 3);
+        eplb_load *load = draw_load(&random, layers, experts);
+        eplb_pin pins[3];
+        eplb_plan_options options;
+        eplb_plan_options_init(&options);
+        options.effort = draw(&random, 1, 3);
+        options.min_replicas = draw(&random, 1, 2);
+        options.max_replicas = draw(&random, 0, 1) == 0 ? -1 : draw(&random, 2, 6);
+        options.spread_nodes = draw(&random, 0, 1);
+        options.pin_count = draw(&random, 0, 3);
+        options.pins = pins;
+        for (int32_t i = 0; i < options.pin_count; i++) {
+            int32_t layer = draw(&random, -1, layers - 1);
+            int32_t expert = draw(&random, 0, experts - 1);
+            pins[i] = (eplb_pin){.layer = layer,
+                                 .expert = expert,
+                                 .gpu = draw(&random, 0, eplb_cluster_gpus(cluster) - 1)};
+        }
+        eplb_plan *plan;
+        eplb_error error;
+        eplb_status status = eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, &error);
+        if (status == EPLB_OK) {
+            assert_ok(eplb_placement_validate(eplb_plan_placement(plan), 0, NULL), NULL);
+            assert_rules_kept(eplb_plan_placement(plan), &options);
+            planned++;
+        } else {
+            assert_status(status, EPLB_ERROR_INFEASIBLE, &error);
+        }
+        eplb_plan_destroy(&plan);
+        eplb_load_destroy(&load);
+        eplb_cluster_destroy(&cluster);
+    }
+    print_message("%d of %d plans with rules\n", planned, SEEDS);
+    assert_true(planned > SEEDS / 6);
+}
+
 #define TINY_EXPERTS 6
 #define TINY_GPUS 3
+#define TINY_SCENARIOS 3
 
 /* Tries every set of experts on every GPU: sets of `size` experts as bits. */
 typedef struct brute_force {
-    const double *loads;
+    double loads[TINY_SCENARIOS][TINY_EXPERTS];
+    int32_t scenarios;
+    bool largest_counts; /* of the scenarios, instead of their mean */
     int32_t experts;
     int32_t gpus;
     int32_t slots_per_gpu;
@@ -158,26 +245,40 @@ typedef struct brute_force {
     double best;
 } brute_force;
 
-static void score_choice(brute_force *b)
+static double imbalance_of_choice(const brute_force *b, const double *loads, const int32_t *count)
 {
-    int32_t count[TINY_EXPERTS] = {0};
-    for (int32_t g = 0; g < b->gpus; g++) {
-        for (int32_t e = 0; e < b->experts; e++) {
-            count[e] += (int32_t)(b->chosen[g] >> e & 1u);
-        }
-    }
     double worst = 0.0;
+    double total = 0.0;
     for (int32_t g = 0; g < b->gpus; g++) {
         double load = 0.0;
         for (int32_t e = 0; e < b->experts; e++) {
-            if (count[e] == 0) {
-                return;
-            }
-            load += b->chosen[g] >> e & 1u ? b->loads[e] / count[e] : 0.0;
+            load += b->chosen[g] >> e & 1u ? loads[e] / count[e] : 0.0;
         }
         worst = load > worst ? load : worst;
+        total += load;
     }
-    b->best = worst < b->best ? worst : b->best;
+    return worst / total * b->gpus;
+}
+
+static void score_choice(brute_force *b)
+{
+    int32_t count[TINY_EXPERTS] = {0};
+    for (int32_t e = 0; e < b->experts; e++) {
+        for (int32_t g = 0; g < b->gpus; g++) {
+            count[e] += (int32_t)(b->chosen[g] >> e & 1u);
+        }
+        if (count[e] == 0) {
+            return;
+        }
+    }
+    double value = 0.0;
+    for (int32_t k = 0; k < b->scenarios; k++) {
+        double imbalance = imbalance_of_choice(b, b->loads[k], count);
+        value = !b->largest_counts  ? value + imbalance / b->scenarios
+                : imbalance > value ? imbalance
+                                    : value;
+    }
+    b->best = value < b->best ? value : b->best;
 }
 
 static void try_gpu(brute_force *b, int32_t gpu)
@@ -198,46 +299,59 @@ static void try_gpu(brute_force *b, int32_t gpu)
     }
 }
 
+static brute_force draw_tiny(eplb_random *random)
+{
+    brute_force b = {.best = INFINITY};
+    b.gpus = draw(random, 2, TINY_GPUS);
+    b.slots_per_gpu = draw(random, 1, 4);
+    int32_t most = b.gpus * b.slots_per_gpu;
+    b.experts = draw(random, b.slots_per_gpu, most < TINY_EXPERTS ? most : TINY_EXPERTS);
+    b.scenarios = draw(random, 1, TINY_SCENARIOS);
+    b.largest_counts = draw(random, 0, 1) == 1;
+    for (int32_t k = 0; k < b.scenarios; k++) {
+        draw_loads(random, b.loads[k], b.experts);
+        b.loads[k][0] += 1.0; /* some load there is */
+    }
+    try_gpu(&b, 0);
+    return b;
+}
+
+static eplb_plan_layer plan_tiny(const brute_force *b)
+{
+    eplb_load *load;
+    eplb_cluster *cluster;
+    eplb_plan *plan;
+    eplb_plan_options options;
+    eplb_plan_options_init(&options);
+    options.objective = b->largest_counts ? EPLB_OBJECTIVE_MAX_OF_MAX : EPLB_OBJECTIVE_MEAN_OF_MAX;
+    assert_ok(eplb_load_create(&load, NULL, b->scenarios, 1, b->experts, NULL), NULL);
+    for (int32_t k = 0; k < b->scenarios; k++) {
+        assert_ok(eplb_load_set_row(load, k, 0, b->loads[k], NULL), NULL);
+    }
+    assert_ok(eplb_cluster_create(&cluster, NULL, b->gpus, b->slots_per_gpu, 0, NULL), NULL);
+    assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, NULL), NULL);
+    eplb_plan_layer layer = layer_of(plan, 0);
+    eplb_plan_destroy(&plan);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+    return layer;
+}
+
 static void tiny_plans_are_those_of_brute_force(void **state)
 {
     (void)state;
     int tried = 0;
     int optimal = 0;
-    FOR_EACH_SEED(seed, 150)
+    FOR_EACH_SEED(seed, 300)
     {
         eplb_random random;
         eplb_random_seed(&random, seed);
-        brute_force b = {.best = INFINITY};
-        b.gpus = draw(&random, 2, TINY_GPUS);
-        b.slots_per_gpu = draw(&random, 1, 4);
-        int32_t most = b.gpus * b.slots_per_gpu;
-        b.experts = draw(&random, b.slots_per_gpu, most < TINY_EXPERTS ? most : TINY_EXPERTS);
-        double loads[TINY_EXPERTS];
-        draw_loads(&random, loads, b.experts);
-        loads[0] += 1.0; /* some load there is */
-        b.loads = loads;
-        double total = 0.0;
-        for (int32_t e = 0; e < b.experts; e++) {
-            total += loads[e];
-        }
-        try_gpu(&b, 0);
-        double optimum = b.best / total * b.gpus;
-
-        eplb_load *load;
-        eplb_cluster *cluster;
-        eplb_plan *plan;
-        assert_ok(eplb_load_create(&load, NULL, 1, 1, b.experts, NULL), NULL);
-        assert_ok(eplb_load_set_row(load, 0, 0, loads, NULL), NULL);
-        assert_ok(eplb_cluster_create(&cluster, NULL, b.gpus, b.slots_per_gpu, 0, NULL), NULL);
-        assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, NULL, NULL), NULL);
-        eplb_plan_layer layer = layer_of(plan, 0);
-        assert_true(layer.imbalance_after >= optimum * (1.0 - 1e-9));
-        assert_true(layer.lower_bound <= optimum * (1.0 + 1e-9));
-        optimal += layer.imbalance_after <= optimum * (1.0 + 1e-9);
+        brute_force b = draw_tiny(&random);
+        eplb_plan_layer layer = plan_tiny(&b);
+        assert_true(layer.imbalance_after >= b.best * (1.0 - 1e-9));
+        assert_true(layer.lower_bound <= b.best * (1.0 + 1e-9));
+        optimal += layer.imbalance_after <= b.best * (1.0 + 1e-9);
         tried++;
-        eplb_plan_destroy(&plan);
-        eplb_cluster_destroy(&cluster);
-        eplb_load_destroy(&load);
     }
     print_message("%d of %d tiny plans are optimal\n", optimal, tried);
     assert_true(optimal * 100 >= tried * 99);
@@ -245,4 +359,4 @@ static void tiny_plans_are_those_of_brute_force(void **state)
 
 TEST_MAIN(seeded_test(every_plan_keeps_its_contract),
           seeded_test(plan_is_never_worse_than_what_it_starts_from),
-          seeded_test(tiny_plans_are_those_of_brute_force))
+          seeded_test(plans_keep_their_rules), seeded_test(tiny_plans_are_those_of_brute_force))

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Nine real DeepSeek-V3 workloads, where they lie beside the checkout: what a default plan reaches,
- * for every one of them. */
-#include "support.h"
+/* What a default plan reaches on real workloads, for every one of them. */
+#include "deepseek_v3.h"
 
 #include <eplb/plan.h>
-#include <eplb/source.h>
-
-static const char *const files[] = {
-    "decode_in1000out1000.json",  "decode_in2000out100.json", "decode_in500out1500.json",
-    "prefill_in1000out1000.json", "prefill_in1024.json",      "prefill_in1800out100.json",
-    "prefill_in2000out100.json",  "prefill_in2048.json",      "prefill_in512.json",
-};
 
 static void expect_mean_imbalance(const eplb_load *load, int32_t slots, int32_t gpus, double most)
 {
@@ -40,14 +32,8 @@ static void expect_mean_imbalance(const eplb_load *load, int32_t slots, int32_t 
 static void every_real_workload_is_balanced(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        char name[128];
-        snprintf(name, sizeof(name), "data/deepseek_v3/%s", files[i]);
-        test_path path = test_shared_or_skip(name);
-        const char *paths[] = {path.text};
-        eplb_error error;
-        eplb_load *load;
-        assert_ok(eplb_source_load(&load, NULL, paths, 1, NULL, NULL, &error), &error);
+    for (int32_t file = 0; file < DEEPSEEK_V3_FILES; file++) {
+        eplb_load *load = deepseek_v3_or_skip(file, 1);
         /* 61 hidden layers, of which the first three are dense. */
         assert_int_equal(eplb_load_layers(load), 58);
         assert_int_equal(eplb_load_layer_ids(load)[0], 3);

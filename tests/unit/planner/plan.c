@@ -263,8 +263,8 @@ static void options_out_of_range_are_refused(void **state)
     f->options.groups = 0;
     expect_failure(f, NULL, EPLB_ERROR_ARGUMENT, "0 groups");
     f->options = defaults;
-    f->options.reserved = 123;
-    expect_failure(f, NULL, EPLB_ERROR_ARGUMENT, "reserved is 123");
+    f->options.objective = 3;
+    expect_failure(f, NULL, EPLB_ERROR_ARGUMENT, "objective 3");
     f->options = (eplb_plan_options){.effort = 5, .threads = 1, .groups = 1};
     expect_failure(f, NULL, EPLB_ERROR_ARGUMENT, "struct_size");
 }
@@ -292,45 +292,6 @@ static void invalid_current_placement_is_refused(void **state)
     }
     expect_failure(f, current, EPLB_ERROR_DATA, "current placement: layer 0: expert 3 twice");
     eplb_placement_destroy(&current);
-}
-
-static void log_line(void *context, int32_t level, const char *message)
-{
-    assert_int_equal(level, EPLB_LOG_WARNING);
-    assert_contains(message, "2 scenarios are summed");
-    ++*(int *)context;
-}
-
-static void several_scenarios_are_weighed_and_summed_after_a_warning(void **state)
-{
-    fixture *f = *state;
-    eplb_load *two;
-    assert_ok(eplb_load_create(&two, NULL, 2, 1, EXPERTS, NULL), NULL);
-    double summed[EXPERTS];
-    for (int32_t e = 0; e < EXPERTS; e++) {
-        summed[e] = 3.0 * loads[e] + loads[2 * EXPERTS + e];
-    }
-    assert_ok(eplb_load_set_row(two, 0, 0, loads, NULL), NULL);
-    assert_ok(eplb_load_set_row(two, 1, 0, loads + 2 * EXPERTS, NULL), NULL);
-    assert_ok(eplb_load_set_scenario(two, 0, "chat", 3.0, NULL), NULL);
-    int lines = 0;
-    eplb_hooks hooks;
-    eplb_hooks_init(&hooks);
-    hooks.log = log_line;
-    hooks.log_context = &lines;
-    eplb_plan *plan;
-    assert_ok(eplb_plan_create(&plan, &hooks, two, f->cluster, NULL, NULL, NULL), NULL);
-    assert_int_equal(lines, 1);
-    eplb_load *one = load_of(summed, 1, EXPERTS);
-    eplb_plan *expected = plan_of(one, f->cluster, NULL, NULL);
-    assert_memory_equal(eplb_placement_row(eplb_plan_placement(plan), 0),
-                        eplb_placement_row(eplb_plan_placement(expected), 0),
-                        SLOTS * sizeof(int32_t));
-    assert_true(layer_of(plan, 0).imbalance_after == layer_of(expected, 0).imbalance_after);
-    eplb_plan_destroy(&expected);
-    eplb_plan_destroy(&plan);
-    eplb_load_destroy(&one);
-    eplb_load_destroy(&two);
 }
 
 static void layer_ids_go_over_to_the_placement(void **state)
@@ -558,7 +519,6 @@ TEST_MAIN(planned(plan_is_valid_and_scored_as_its_placement_is),
           planned(options_out_of_range_are_refused),
           planned(current_placement_of_another_shape_is_refused),
           planned(invalid_current_placement_is_refused),
-          planned(several_scenarios_are_weighed_and_summed_after_a_warning),
           planned(layer_ids_go_over_to_the_placement), planned(progress_is_told_of_every_layer),
           planned(cancelled_plan_is_valid_and_says_so),
           planned(shorter_options_of_an_older_caller_get_defaults),
