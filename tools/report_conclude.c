@@ -114,23 +114,29 @@ static void judge_rows(report *self)
 }
 
 /* The kind of verdict that has most to take away over the layers. Layers as they are on average
- * that are fine make the model fine: a step waits for the sum of its layers. */
+ * that are fine or padded beyond hope make the model so: a step waits for the sum of its layers.
+ * Where nothing is to be taken away, what is left is padding. */
 static verdict_kind choose_kind(const report *self)
 {
     if (self->scored_layers == 0) {
         return VERDICT_NO_LOAD;
+    }
+    if (is_fine(&self->facts)) {
+        return VERDICT_FINE;
+    }
+    if (is_hopelessly_padded(&self->facts)) {
+        return VERDICT_MORE_TOKENS;
     }
     double gains[VERDICT_KINDS] = {0};
     for (int32_t l = 0; l < self->layers; l++) {
         const report_row *row = &self->rows[l];
         gains[row->verdict.kind] += verdict_gain(&row->facts, &row->verdict);
     }
-    int best = VERDICT_FINE;
-    for (int kind = VERDICT_FINE; kind < VERDICT_KINDS; kind++) {
+    int best = VERDICT_MORE_TOKENS;
+    for (int kind = VERDICT_MORE_TOKENS; kind < VERDICT_KINDS; kind++) {
         best = gains[kind] > gains[best] ? kind : best;
     }
-    bool fine = self->seen.mean < FINE_IMBALANCE && self->padded.mean < FINE_PADDING;
-    return fine ? VERDICT_FINE : (verdict_kind)best;
+    return (verdict_kind)best;
 }
 
 /* The model's verdict as that of the layers that have this kind: as sure as the surest, with the

@@ -81,10 +81,14 @@ typedef struct verdict {
 
 verdict judge(const layer_facts *facts);
 
+/* Whether neither imbalance nor padding is worth a look. */
+bool is_fine(const layer_facts *facts);
+
 /* Whether rows are padded so much that no placement matters. */
 bool is_hopelessly_padded(const layer_facts *facts);
 
-/* What acting on the verdict would take away, in units of imbalance. */
+/* What acting on the verdict would take away, in units of imbalance. Padding is not in it: all
+ * layers of a step have about as much. */
 double verdict_gain(const layer_facts *facts, const verdict *judged);
 
 /* Says it in words, without a full stop. Returns `text`, which holds `size` bytes. */

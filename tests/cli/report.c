@@ -208,6 +208,27 @@ static void steps_under_the_plan_show_what_noise_would_be_left(void **state)
     cJSON_Delete(document);
 }
 
+/* Rows are padded in all layers, but not beyond hope, and one layer's imbalance can be mended. */
+static void padding_does_not_hide_what_a_placement_mends(void **state)
+{
+    char log[4096];
+    int used = 0;
+    for (int step = 0; step < 8; step++) {
+        used += snprintf(log + used, sizeof(log) - (size_t)used,
+                         "{\"step\":%d,\"layer\":0,\"counts\":[70,70,10,10,10,10,10,10]}\n"
+                         "{\"step\":%d,\"layer\":1,\"counts\":[25,25,25,25,25,25,25,25]}\n"
+                         "{\"step\":%d,\"layer\":2,\"counts\":[25,25,25,25,25,25,25,25]}\n",
+                         step, step, step);
+    }
+    test_write_text(test_join(*state, "log.jsonl").text, log);
+    cJSON *document = run_json(*state, "report --load log.jsonl --gpus 4 --json", 0);
+    const cJSON *source = only_source(document);
+    assert_verdict(layer_of(source, 0), "rebalance", true);
+    assert_verdict(layer_of(source, 1), "more_tokens", true);
+    assert_verdict(source, "rebalance", true);
+    cJSON_Delete(document);
+}
+
 static void padding_wants_more_tokens(void **state)
 {
     run_ok(*state, "synth --layers 2 --steps 50 --tokens 8 --out log.jsonl");
@@ -283,6 +304,7 @@ TEST_MAIN(IN_DIRECTORY(worked_example_wants_the_hot_expert_replicated),
           IN_DIRECTORY(lasting_imbalance_that_a_placement_takes_wants_a_rebalance),
           IN_DIRECTORY(imbalance_that_moves_about_wants_more_tokens),
           IN_DIRECTORY(steps_under_the_plan_show_what_noise_would_be_left),
+          IN_DIRECTORY(padding_does_not_hide_what_a_placement_mends),
           IN_DIRECTORY(padding_wants_more_tokens),
           IN_DIRECTORY(a_short_window_says_how_many_steps_it_lacks),
           IN_DIRECTORY(nothing_routed_gives_no_verdict_and_no_numbers),

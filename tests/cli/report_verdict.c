@@ -204,6 +204,19 @@ static void what_two_standard_errors_do_not_decide_is_too_short(void **state)
     assert_kind(&facts, VERDICT_MORE_TOKENS, true);
 }
 
+/* Else a model of such layers would have nothing to gain and be called fine. */
+static void what_is_too_short_to_tell_may_be_something(void **state)
+{
+    (void)state;
+    layer_facts facts = uneven_layer();
+    facts.seen = 1.30;
+    facts.persistent = 1.0;
+    facts.standard_error = 0.2;
+    verdict judged = judge(&facts);
+    assert_string_equal(verdict_name(judged.kind), "too_short");
+    assert_true(verdict_gain(&facts, &judged) > 0.0);
+}
+
 static void a_single_step_is_in_doubt_until_it_is_large(void **state)
 {
     (void)state;
@@ -271,6 +284,7 @@ TEST_MAIN(cmocka_unit_test(a_placement_that_takes_most_is_a_rebalance),
           cmocka_unit_test(a_part_is_better_than_nothing),
           cmocka_unit_test(noise_wants_more_tokens),
           cmocka_unit_test(what_two_standard_errors_do_not_decide_is_too_short),
+          cmocka_unit_test(what_is_too_short_to_tell_may_be_something),
           cmocka_unit_test(a_single_step_is_in_doubt_until_it_is_large),
           cmocka_unit_test(one_token_proves_nothing), cmocka_unit_test(no_tokens_are_no_verdict),
           cmocka_unit_test(doubtful_fine_says_so))
