@@ -65,6 +65,7 @@ typedef struct report_waits {
     int32_t layers;
     report_wait_row *rows; /* [layers], in the order of their ids */
     eplb_waits_info info;
+    int32_t unknown;  /* layers that the load does not have, or without tokens */
     int32_t agreeing; /* layers */
     int32_t disagreeing;
 } report_waits;
@@ -75,10 +76,11 @@ typedef enum report_hint_kind {
     HINT_TENSOR_PARALLELISM,
     HINT_SMALLER_GROUP,
     HINT_LOADS_WANDER,
+    HINT_STEPS_DIFFER,
     HINT_WAITS_DISAGREE,
 } report_hint_kind;
 
-#define MOST_HINTS 6
+#define MOST_HINTS 7
 
 typedef struct report_hint {
     report_hint_kind kind;
@@ -128,6 +130,8 @@ eplb_status report_compare_waits(report *self, eplb_error *error);
 void report_conclude(report *self);
 void report_give_hints(report *self);
 void report_say_next_step(report *self, const char *source);
+
+bool report_has_hint(const report *self, report_hint_kind kind);
 
 /* The name of a hint in JSON, such as "weight_reuse". */
 const char *report_hint_name(report_hint_kind kind);

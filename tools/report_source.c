@@ -66,6 +66,12 @@ static eplb_status read_load(report_source *self, eplb_error *error)
 static eplb_status make_statistics(report_source *self, eplb_error *error)
 {
     const report_values *values = self->values;
+    int32_t experts = eplb_load_experts(self->load);
+    if (values->topk > experts) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "--topk %d: a token cannot go to more than the %d experts",
+                              values->topk, experts);
+    }
     eplb_step_stats_options options;
     eplb_step_stats_options_init(&options);
     options.topk = values->topk;

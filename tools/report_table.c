@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 
+#include "line.h"
 #include "message.h"
+#include "wrap.h"
 
 #define WORST_LAYERS 12
 
@@ -88,16 +90,17 @@ static void print_rest(const report *self, int32_t shown, FILE *out)
 
 static void print_legend(const report *self, FILE *out)
 {
-    fputs("Imbalance: tokens of the busiest GPU / mean; 1 is perfect. Persistent (+- standard "
-          "error): what a placement\n"
-          "can mend; noise: what only more tokens in a step can. Hottest: expert and its tokens / "
-          "fair share. Rows: padded\n",
-          out);
-    fprintf(out,
-            "to tiles of %" PRId32 " on the worst rank / mean useful ones. Cap: tokens beyond "
-            "capacity factor %g; dropping them would\n"
-            "change outputs. Idle: how long the other GPUs wait for the busiest.\n",
-            self->values->tile, self->values->capacity_factor);
+    char text[2 * REPORT_LINE];
+    line words = line_begin(text, sizeof(text));
+    line_add(&words,
+             "Imbalance: tokens of the busiest GPU / mean; 1 is perfect. Persistent (+- standard "
+             "error): what lasts, for a placement to mend; noise: what only more tokens in a step "
+             "can. Hottest: expert and its tokens / fair share. Rows: padded to tiles of %" PRId32
+             " on the worst rank / mean useful ones. Cap: tokens beyond capacity factor %g; "
+             "dropping them would change outputs. Idle: how long the other GPUs wait for the "
+             "busiest.",
+             self->values->tile, self->values->capacity_factor);
+    write_wrapped(out, text, 0, 0);
 }
 
 void print_layer_table(const report *self, bool styled, FILE *out)
@@ -113,14 +116,13 @@ void print_layer_table(const report *self, bool styled, FILE *out)
 
 static void print_wait_row(const report_wait_row *row, FILE *out)
 {
-    static const char *const agreements[] = {"", "agrees", "differs"};
+    static const char *const agreements[] = {"", "  agrees", "  differs"};
     const eplb_layer_waits *waits = &row->waits;
     char busiest[16] = "-";
     if (row->busiest_gpu >= 0) {
         snprintf(busiest, sizeof(busiest), "%" PRId32, row->busiest_gpu);
     }
-    fprintf(out,
-            "%5" PRId32 " %10" PRId64 " %9.1f %9.1f %8" PRId32 " %12.1f %12" PRId32 " %8s  %s\n",
+    fprintf(out, "%5" PRId32 " %10" PRId64 " %9.1f %9.1f %8" PRId32 " %12.1f %12" PRId32 " %8s%s\n",
             waits->layer_id, waits->samples, waits->p50, waits->p99, waits->worst_rank,
             waits->worst_rank_p99, waits->least_rank, busiest, agreements[row->agreement]);
 }
@@ -141,6 +143,10 @@ void print_wait_table(const report *self, FILE *out)
     }
     if (shown < waits->layers) {
         fprintf(out, "%" PRId32 " more layers (--all shows them).\n", waits->layers - shown);
+    }
+    if (waits->unknown > 0) {
+        fprintf(out, "%" PRId32 " layer%s without tokens in the load: nothing to compare with.\n",
+                waits->unknown, plural(waits->unknown));
     }
     if (waits->info.missing_ranks > 0) {
         fprintf(out, "%" PRId32 " rank%s without any wait.\n", waits->info.missing_ranks,

@@ -69,11 +69,19 @@ static void print_summary(FILE *out, const char *name, const report_summary *sum
     fprintf(out, "%-18s %8.2f %8.2f   %s\n", name, summary->mean, summary->worst, remark);
 }
 
+/* What the table has no column for, or means of it. */
 static void print_summaries(const report *self, FILE *out)
 {
+    if (self->scored_layers == 1) {
+        fprintf(out,
+                "\nAfter replanning in the same slots: %.2f (bound %.2f); these steps would "
+                "show %.2f.\n",
+                self->planned.mean, self->bound.mean, self->seen_replanned.mean);
+        return;
+    }
     fprintf(out, "\n%-18s %8s %8s\n", "Over the layers", "mean", "worst");
     print_summary(out, "seen", &self->seen, "imbalance of steps");
-    print_summary(out, "persistent", &self->persistent, "what a placement can mend");
+    print_summary(out, "persistent", &self->persistent, "what lasts: a placement may mend it");
     print_summary(out, "after replanning", &self->planned, "the summed load in the same slots");
     print_summary(out, "seen then", &self->seen_replanned, "the same steps under that plan");
     print_summary(out, "bound", &self->bound, "no placement in these slots can be better");

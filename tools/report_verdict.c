@@ -96,6 +96,11 @@ bool is_hopelessly_padded(const layer_facts *facts)
     return facts->padded >= HOPELESS_PADDING && facts->padded_ratio >= MOST * facts->padded;
 }
 
+bool is_padding(const layer_facts *facts)
+{
+    return is_hopelessly_padded(facts) || facts->seen < FINE_IMBALANCE;
+}
+
 verdict judge(const layer_facts *facts)
 {
     verdict result = {.kind = VERDICT_NO_LOAD, .certain = true, .spare = -1};
@@ -109,7 +114,7 @@ verdict judge(const layer_facts *facts)
     result.steps_needed = known ? 0 : steps_to_know(facts, result.error);
     if (is_fine(facts)) {
         result.kind = VERDICT_FINE;
-    } else if (is_hopelessly_padded(facts) || facts->seen < FINE_IMBALANCE) {
+    } else if (is_padding(facts)) {
         result.kind = VERDICT_MORE_TOKENS;
     } else {
         result.kind = explain(facts, result.error, &result.spare);

@@ -87,6 +87,9 @@ bool is_fine(const layer_facts *facts);
 /* Whether rows are padded so much that no placement matters. */
 bool is_hopelessly_padded(const layer_facts *facts);
 
+/* Whether that or other padding is what more tokens are asked for, and not noise. */
+bool is_padding(const layer_facts *facts);
+
 /* What acting on the verdict would take away, in units of imbalance. Padding is not in it: all
  * layers of a step have about as much. */
 double verdict_gain(const layer_facts *facts, const verdict *judged);

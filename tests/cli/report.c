@@ -16,9 +16,12 @@ static void worked_example_wants_the_hot_expert_replicated(void **state)
     assert_contains(result.out, "\n4 spare slots: 1.00 (bound 1.00)\n");
     assert_contains(result.out,
                     "if\n  it lasts, replicate: expert 3 gets 5.0 times its fair share");
+    assert_contains(result.out, "spare slots can: 2 take it to 1.67, 4 to 1.00\n");
     assert_null(strstr(result.out, "\nlayer 0 replicate: ")); /* the verdict says it */
-    assert_last_line(&result, "Replicate, if it lasts: eplb plan --load one.jsonl --gpus 8 "
-                              "--slots 16 --out FILE");
+    assert_last_line(
+        &result,
+        "Replicate, if it lasts (2 slots on each GPU): eplb plan --load one.jsonl --gpus 8 "
+        "--slots 16 --out FILE");
     run_release(&result);
 }
 
@@ -118,8 +121,9 @@ static void a_sum_of_many_tokens_is_certain(void **state)
     assert_contains(result.out, "5.00+-0.00     -");
     assert_contains(result.out, "Verdict: replicate: 5.00 persistent in one sum or step of 8000000 "
                                 "assignments (chance explains\n  +-0.003)");
-    assert_last_line(&result, "Replicate: eplb plan --load sum.jsonl --gpus 8 --slots 16 "
-                              "--out FILE");
+    assert_last_line(
+        &result, "Replicate (2 slots on each GPU): eplb plan --load sum.jsonl --gpus 8 --slots 16 "
+                 "--out FILE");
     run_release(&result);
     cJSON *document = run_json(*state, "report --load sum.jsonl --gpus 8 --json", 0);
     assert_verdict(only_source(document), "replicate", true);

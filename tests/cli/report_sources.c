@@ -111,8 +111,10 @@ static void arguments_are_quoted_for_a_shell(void **state)
     write_steps(*state, "it's one.jsonl", 1, one_hot_expert);
     const char *arguments[] = {"report", "--load", "it's one.jsonl", "--gpus", "8", NULL};
     run_result result = run_arguments(*state, arguments);
-    assert_last_line(&result, "Replicate, if it lasts: eplb plan --load 'it'\\''s one.jsonl' "
-                              "--gpus 8 --slots 16 --out FILE");
+    assert_last_line(
+        &result,
+        "Replicate, if it lasts (2 slots on each GPU): eplb plan --load 'it'\\''s one.jsonl' "
+        "--gpus 8 --slots 16 --out FILE");
     run_release(&result);
 }
 
@@ -123,6 +125,7 @@ static void control_characters_of_names_are_not_printed(void **state)
     run_result result = run_arguments(*state, arguments);
     assert_int_equal(result.exit_code, 0);
     assert_contains(result.out, "a?[31mb: 1 layer");
+    assert_contains(result.out, ": eplb plan --load FILE --gpus 8 ");
     assert_null(strchr(result.out, '\033'));
     run_release(&result);
 }
@@ -218,7 +221,8 @@ static void wrong_lines_are_refused(void **state)
         {"report --load log.jsonl", 2, "--current FILE, or --gpus N"},
         {"report --load log.jsonl --gpus 0", 2, "gpus"},
         {"report --load log.jsonl --gpus 8 --topk 0", 2, "topk"},
-        {"report --load log.jsonl --gpus 8 --topk 9", 1, "top-k 9 not in 0..8"},
+        {"report --load log.jsonl --gpus 8 --topk 9", 1,
+         "--topk 9: a token cannot go to more than the 8 experts"},
         {"report --load log.jsonl --gpus 8 --tile 0", 2, "tile"},
         {"report --load log.jsonl --gpus 8 --tokens 0", 2, "tokens"},
         {"report --load log.jsonl --gpus 8 --capacity-factor 0", 2, "not a number above 0"},

@@ -129,7 +129,7 @@ static void a_hot_expert_that_no_placement_takes_down_is_replicated(void **state
     assert_words(&facts,
                  "1.60 = 1.42 persistent + 0.18 noise at 64 tokens a step; expert 3 gets 3.0 times "
                  "its fair share and the slots there cannot take it down (1.42 after replanning); "
-                 "replicate, spare slots can: 2 take it to 1.05, 8 take it to 1.01");
+                 "replicate, spare slots can: 2 take it to 1.05, 8 to 1.01");
     facts.spare[0].imbalance = 1.30;
     assert_int_equal(judge(&facts).spare, 1);
 }
@@ -142,7 +142,7 @@ static void an_expert_that_its_gpu_does_not_feel_is_not_named(void **state)
     assert_words(&facts,
                  "1.60 = 1.42 persistent + 0.18 noise at 64 tokens a step; the slots there cannot "
                  "take it down (1.42 after replanning); replicate, spare slots can: 2 take it to "
-                 "1.05, 8 take it to 1.01");
+                 "1.05, 8 to 1.01");
     facts.hottest_is_felt = true;
     facts.hottest_ratio = 1.9;
     assert_kind(&facts, VERDICT_REPLICATE, true);
