@@ -93,7 +93,8 @@ bool is_fine(const layer_facts *facts)
 
 bool is_hopelessly_padded(const layer_facts *facts)
 {
-    return facts->padded >= HOPELESS_PADDING && facts->padded_ratio >= MOST * facts->padded;
+    return facts->padded >= HOPELESS_PADDING &&
+           (facts->padded_ratio >= HOPELESS_PADDING || facts->padded_ratio >= MOST * facts->padded);
 }
 
 bool is_padding(const layer_facts *facts)

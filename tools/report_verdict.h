@@ -11,7 +11,8 @@
  * The thresholds. Imbalance below 1.1 and padding below twofold cost less than what else a serving
  * step waits for. From tenfold padding on nine of ten rows that are multiplied are filling, and no
  * placement matters; unless padding comes from imbalance, as where one expert gets all tokens: what
- * is left of it when every rank has as many padded rows as another must be most of it. Real layers
+ * is left of it when every rank has as many padded rows as another must be tenfold by itself, or
+ * most of it. Real layers
  * always have a hottest expert of 2.6 times the fair share or more, so that alone is no reason: its
  * GPU must feel it.
  */

@@ -245,6 +245,9 @@ static void padding_wants_more_tokens(void **state)
     assert_true(has_hint(source, "smaller_group"));
     assert_false(has_hint(source, "tensor_parallelism"));
     cJSON_Delete(document);
+    document = run_json(*state, "report --load log.jsonl --gpus 64 --topk 8 --json", 0);
+    assert_verdict(only_source(document), "more_tokens", true);
+    cJSON_Delete(document);
 }
 
 static void a_short_window_says_how_many_steps_it_lacks(void **state)

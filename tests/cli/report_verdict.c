@@ -120,6 +120,15 @@ static void padding_that_comes_from_one_gpu_is_not_hopeless(void **state)
     assert_kind(&facts, VERDICT_REBALANCE, true);
 }
 
+static void tenfold_padding_that_an_even_placement_leaves_is_hopeless(void **state)
+{
+    (void)state;
+    layer_facts facts = uneven_layer();
+    facts.padded = 200.0;
+    facts.padded_ratio = 57.0;
+    assert_kind(&facts, VERDICT_MORE_TOKENS, true);
+}
+
 static void a_hot_expert_that_no_placement_takes_down_is_replicated(void **state)
 {
     (void)state;
@@ -278,6 +287,7 @@ TEST_MAIN(cmocka_unit_test(a_placement_that_takes_most_is_a_rebalance),
           cmocka_unit_test(small_imbalance_and_padding_are_fine),
           cmocka_unit_test(tenfold_padding_wants_more_tokens_whatever_the_imbalance),
           cmocka_unit_test(padding_that_comes_from_one_gpu_is_not_hopeless),
+          cmocka_unit_test(tenfold_padding_that_an_even_placement_leaves_is_hopeless),
           cmocka_unit_test(a_hot_expert_that_no_placement_takes_down_is_replicated),
           cmocka_unit_test(an_expert_that_its_gpu_does_not_feel_is_not_named),
           cmocka_unit_test(what_neither_takes_is_nothing_to_gain),
