@@ -225,6 +225,22 @@ static void waits_of_layers_that_the_load_lacks_are_counted(void **state)
     run_release(&result);
 }
 
+static void large_numbers_keep_their_columns_apart(void **state)
+{
+    FILE *file = fopen(test_join(*state, "log.jsonl").text, "w");
+    assert_non_null(file);
+    fputs("{\"step\":0,\"layer\":7,\"counts\":[0", file);
+    for (int expert = 1; expert < 2048; expert++) {
+        fputs(expert == 1000 ? ",9" : ",0", file);
+    }
+    fputs("]}\n", file);
+    assert_int_equal(fclose(file), 0);
+    run_result result = run_line(*state, "report --load log.jsonl --gpus 2048");
+    assert_contains(result.out, "\n    7      1  2048  2048  2048  2048      2048 ?     -   2048 "
+                                "1000 2048x 1000      0% 14564x ");
+    run_release(&result);
+}
+
 /* What the command prints on a terminal. */
 static char *run_on_terminal(const char *directory, const char *type, const char *no_color)
 {
@@ -286,6 +302,7 @@ TEST_MAIN(IN_DIRECTORY(the_worst_layers_are_shown_first_and_the_rest_is_counted)
           IN_DIRECTORY(tokens_of_the_hottest_experts_are_told),
           IN_DIRECTORY(engines_metrics_are_told), IN_DIRECTORY(hints_say_what_to_know),
           IN_DIRECTORY(loads_that_wander_are_a_hint),
+          IN_DIRECTORY(large_numbers_keep_their_columns_apart),
           IN_DIRECTORY(waits_of_layers_that_the_load_lacks_are_counted),
           IN_DIRECTORY(waits_that_agree_with_the_load_are_told),
           IN_DIRECTORY(waits_for_another_rank_than_the_busiest_are_not_the_load),
