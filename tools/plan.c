@@ -50,9 +50,8 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
     whole.slices = values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices;
     eplb_status status = eplb_source_load(&self->load, &self->hooks, values->loads.items,
                                           values->loads.count, &reading, &whole, error);
-    /* SGLang's files alone say it, and they alone list all layers of the model. */
-    self->assumes_experts = status == EPLB_OK && values->experts == 0 && values->current == NULL &&
-                            eplb_load_model_layers(self->load) == 0;
+    self->assumes_experts =
+        status == EPLB_OK && assumes_experts(self->load, values->experts, values->current);
     if (status == EPLB_OK && values->dense_layers.items != NULL) {
         status = apply_dense_layers(&self->load, &values->dense_layers, &self->hooks, error);
     }

@@ -9,6 +9,7 @@
 
 #include "report_source.h"
 #include "report_verdict.h"
+#include "summary.h"
 
 #define REPORT_LINE 512
 
@@ -35,16 +36,10 @@ typedef struct report_row {
     excess excess;
 } report_row;
 
-/* Over the layers with tokens. */
-typedef struct report_summary {
-    double mean;
-    double worst;
-} report_summary;
-
 typedef struct report_spare {
     int32_t slots;
-    report_summary after;
-    report_summary bound;
+    summary after;
+    summary bound;
 } report_spare;
 
 /* Whether the rank that the others wait for is the busiest GPU. */
@@ -99,12 +94,12 @@ typedef struct report {
     eplb_step_stats_info engines;
     report_row *rows;         /* [layers] */
     const report_row **worst; /* [layers], the worst first; those without tokens last */
-    report_summary seen;
-    report_summary persistent;
-    report_summary planned;
-    report_summary seen_replanned;
-    report_summary bound;
-    report_summary padded;
+    summary seen;
+    summary persistent;
+    summary planned;
+    summary seen_replanned;
+    summary bound;
+    summary padded;
     int32_t spares;
     report_spare spare[MOST_SPARES];
     token_spread spread; /* mean over the layers with tokens */

@@ -7,12 +7,6 @@
 #include "message.h"
 #include "report.h"
 
-static void add_to(report_summary *summary, double value)
-{
-    summary->mean += value;
-    summary->worst = value > summary->worst ? value : summary->worst;
-}
-
 static void add_facts(layer_facts *sum, const layer_facts *facts)
 {
     sum->steps = facts->steps > sum->steps ? facts->steps : sum->steps;
@@ -44,15 +38,15 @@ static void add_excess(excess *sum, const excess *layer)
 
 static void add_row(report *self, const report_row *row)
 {
-    add_to(&self->seen, row->facts.seen);
-    add_to(&self->persistent, row->facts.persistent);
-    add_to(&self->planned, row->facts.planned);
-    add_to(&self->seen_replanned, row->facts.seen_replanned);
-    add_to(&self->bound, row->bound);
-    add_to(&self->padded, row->facts.padded);
+    summary_add(&self->seen, row->facts.seen);
+    summary_add(&self->persistent, row->facts.persistent);
+    summary_add(&self->planned, row->facts.planned);
+    summary_add(&self->seen_replanned, row->facts.seen_replanned);
+    summary_add(&self->bound, row->bound);
+    summary_add(&self->padded, row->facts.padded);
     for (int32_t i = 0; i < self->spares; i++) {
-        add_to(&self->spare[i].after, row->facts.spare[i].imbalance);
-        add_to(&self->spare[i].bound, row->facts.spare[i].bound);
+        summary_add(&self->spare[i].after, row->facts.spare[i].imbalance);
+        summary_add(&self->spare[i].bound, row->facts.spare[i].bound);
     }
     add_facts(&self->facts, &row->facts);
     add_spread(&self->spread, &row->spread);
@@ -63,14 +57,14 @@ static void add_row(report *self, const report_row *row)
 static void divide(report *self)
 {
     double layers = (double)self->scored_layers;
-    report_summary *summaries[] = {&self->seen,  &self->persistent, &self->planned,
-                                   &self->bound, &self->padded,     &self->seen_replanned};
+    summary *summaries[] = {&self->seen,  &self->persistent, &self->planned,
+                            &self->bound, &self->padded,     &self->seen_replanned};
     for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
-        summaries[i]->mean /= layers;
+        summary_finish(summaries[i], self->scored_layers);
     }
     for (int32_t i = 0; i < self->spares; i++) {
-        self->spare[i].after.mean /= layers;
-        self->spare[i].bound.mean /= layers;
+        summary_finish(&self->spare[i].after, self->scored_layers);
+        summary_finish(&self->spare[i].bound, self->scored_layers);
     }
     for (int i = 0; i < MOST_SHARES; i++) {
         self->spread.shares[i] /= layers;

@@ -63,10 +63,9 @@ static void print_warning_of_excess(const report *self, FILE *out)
     }
 }
 
-static void print_summary(FILE *out, const char *name, const report_summary *summary,
-                          const char *remark)
+static void print_summary(FILE *out, const char *name, const summary *values, const char *remark)
 {
-    fprintf(out, "%-18s %8.2f %8.2f   %s\n", name, summary->mean, summary->worst, remark);
+    fprintf(out, "%-18s %8.2f %8.2f   %s\n", name, values->mean, values->worst, remark);
 }
 
 /* What the table has no column for, or means of it. */
