@@ -10,7 +10,7 @@
 static void add_facts(layer_facts *sum, const layer_facts *facts)
 {
     sum->steps = facts->steps > sum->steps ? facts->steps : sum->steps;
-    sum->too_few_steps |= facts->too_few_steps;
+    sum->too_few_steps &= facts->too_few_steps;
     sum->assignments += facts->assignments;
     sum->tokens += facts->tokens;
     sum->padded_ratio += facts->padded_ratio;
@@ -180,6 +180,7 @@ static void say_model(report *self)
 void report_conclude(report *self)
 {
     judge_rows(self);
+    self->facts.too_few_steps = self->scored_layers > 0; /* until a layer has enough */
     for (int32_t l = 0; l < self->layers; l++) {
         if (self->rows[l].facts.steps > 0) {
             add_row(self, &self->rows[l]);

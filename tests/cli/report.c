@@ -233,6 +233,26 @@ static void padding_does_not_hide_what_a_placement_mends(void **state)
     cJSON_Delete(document);
 }
 
+static void a_layer_with_few_steps_does_not_make_the_others_doubtful(void **state)
+{
+    char log[4096];
+    int used = 0;
+    for (int step = 0; step < 8; step++) {
+        used += snprintf(log + used, sizeof(log) - (size_t)used,
+                         "{\"step\":%d,\"layer\":0,\"counts\":[2000,2000,1000,1000]}\n", step);
+    }
+    snprintf(log + used, sizeof(log) - (size_t)used,
+             "{\"step\":7,\"layer\":1,\"counts\":[200,200,100,100]}\n");
+    test_write_text(test_join(*state, "log.jsonl").text, log);
+    cJSON *document = run_json(*state, "report --load log.jsonl --gpus 2 --json", 0);
+    const cJSON *source = only_source(document);
+    assert_verdict(layer_of(source, 0), "rebalance", true);
+    assert_verdict(layer_of(source, 1), "rebalance", false);
+    assert_verdict(source, "rebalance", true);
+    assert_contains(json_text(json_member(source, "verdict"), "text"), " persistent + ");
+    cJSON_Delete(document);
+}
+
 static void padding_wants_more_tokens(void **state)
 {
     run_ok(*state, "synth --layers 2 --steps 50 --tokens 8 --out log.jsonl");
@@ -312,6 +332,7 @@ TEST_MAIN(IN_DIRECTORY(worked_example_wants_the_hot_expert_replicated),
           IN_DIRECTORY(imbalance_that_moves_about_wants_more_tokens),
           IN_DIRECTORY(steps_under_the_plan_show_what_noise_would_be_left),
           IN_DIRECTORY(padding_does_not_hide_what_a_placement_mends),
+          IN_DIRECTORY(a_layer_with_few_steps_does_not_make_the_others_doubtful),
           IN_DIRECTORY(padding_wants_more_tokens),
           IN_DIRECTORY(a_short_window_says_how_many_steps_it_lacks),
           IN_DIRECTORY(nothing_routed_gives_no_verdict_and_no_numbers),
