@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* eplb report: where its counts and its placement come from. */
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "report_logs.h"
@@ -70,6 +71,22 @@ static void standard_input_is_read_twice(void **state)
                    "\nRebalance: eplb plan --load - --gpus 4 --slots 8 --out FILE\n");
     assert_int_equal(run_from(*state, "report --load chat=-:2 --gpus 4", "log"), 0);
     assert_in_file(*state, "out", "chat: 1 layer of 8 experts on 4 GPUs (8 slots), 8 steps of ");
+}
+
+/* Reading it a second time would wait for ever. */
+static void other_pipes_are_refused(void **state)
+{
+    write_steps(*state, "log", 1, one_hot_expert);
+    assert_int_equal(mkfifo(test_join(*state, "pipe").text, 0600), 0);
+    static const char *const sources[] = {"pipe", "chat=./pipe:2", "log,pipe"};
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        const char *const arguments[] = {"report", "--load", sources[i], "--gpus", "4", NULL};
+        run_result result = run_arguments(*state, arguments);
+        assert_int_equal(result.exit_code, 1);
+        assert_contains(result.err, "pipe: a pipe, which can be read once, but it is read twice: "
+                                    "give it as standard input (-) or as a file\n");
+        run_release(&result);
+    }
 }
 
 static void standard_input_can_be_one_of_two_ranks(void **state)
@@ -272,7 +289,7 @@ static void a_report_that_does_not_get_out_fails(void **state)
 
 TEST_MAIN(IN_DIRECTORY(each_load_gets_a_report_of_its_own),
           IN_DIRECTORY(ranks_of_a_source_are_summed_step_by_step),
-          IN_DIRECTORY(standard_input_is_read_twice),
+          IN_DIRECTORY(standard_input_is_read_twice), IN_DIRECTORY(other_pipes_are_refused),
           IN_DIRECTORY(standard_input_can_be_one_of_two_ranks),
           IN_DIRECTORY(errors_name_standard_input), IN_DIRECTORY(the_current_placement_is_judged),
           IN_DIRECTORY(arguments_are_quoted_for_a_shell),
