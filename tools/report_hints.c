@@ -66,11 +66,13 @@ static void hint_at_weight_reuse(report *self)
 {
     if (self->facts.assignments < (double)self->experts) {
         line text = begin_hint(self, HINT_WEIGHT_REUSE);
+        line_add(&text, "a step has ");
+        line_add_count(&text, self->facts.assignments, "assignment");
         line_add(&text,
-                 "a step has %.0f assignments for %" PRId32
+                 " for %" PRId32
                  " experts: below that (experts / top-k tokens a step) the weights that are read "
                  "serve about one token each, and reuse does not pay",
-                 self->facts.assignments, self->experts);
+                 self->experts);
     }
 }
 

@@ -26,10 +26,13 @@ static void print_source(const report *self, FILE *out)
              self->gpus, plural(self->gpus), self->slots, plural(self->slots), self->steps,
              plural(self->steps));
     if (self->scored_layers > 0) {
-        line_add(&words, " of %.0f assignments", self->facts.assignments);
+        line_add(&words, " of ");
+        line_add_count(&words, self->facts.assignments, "assignment");
     }
     if (self->scored_layers > 0 && self->facts.tokens > 0.0) {
-        line_add(&words, " (%.0f tokens)", self->facts.tokens);
+        line_add(&words, " (");
+        line_add_count(&words, self->facts.tokens, "token");
+        line_add(&words, ")");
     }
     fprintf(out, "%s\n", text);
 }

@@ -2,6 +2,7 @@
 /* Verdicts in words. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "line.h"
 #include "message.h"
@@ -9,12 +10,9 @@
 
 static void say_step_size(const layer_facts *facts, line *out)
 {
-    if (facts->tokens > 0.0) {
-        line_add(out, "%.0f token%s", facts->tokens, plural(facts->tokens < 1.5 ? 1 : 2));
-    } else {
-        line_add(out, "%.0f assignment%s", facts->assignments,
-                 plural(facts->assignments < 1.5 ? 1 : 2));
-    }
+    bool has_tokens = facts->tokens > 0.0;
+    line_add_count(out, has_tokens ? facts->tokens : facts->assignments,
+                   has_tokens ? "token" : "assignment");
 }
 
 /* As printed, so that the parts of a sum add up on paper. */

@@ -233,6 +233,17 @@ static void padding_does_not_hide_what_a_placement_mends(void **state)
     cJSON_Delete(document);
 }
 
+/* As engines log them that average over steps. */
+static void means_below_one_are_not_called_nothing(void **state)
+{
+    test_write_text(test_join(*state, "log.csv").text,
+                    "step,layer,expert,tokens\n0,0,0,0.25\n0,0,1,0.1\n");
+    run_result result = run_line(*state, "report --load log.csv --gpus 2 --topk 1");
+    assert_contains(result.out, "1 step of 0.35 assignments (0.35 tokens)\n");
+    assert_contains(result.out, " a step has 0.35 assignments for 2 experts");
+    run_release(&result);
+}
+
 static void a_layer_with_few_steps_does_not_make_the_others_doubtful(void **state)
 {
     char log[4096];
@@ -332,6 +343,7 @@ TEST_MAIN(IN_DIRECTORY(worked_example_wants_the_hot_expert_replicated),
           IN_DIRECTORY(imbalance_that_moves_about_wants_more_tokens),
           IN_DIRECTORY(steps_under_the_plan_show_what_noise_would_be_left),
           IN_DIRECTORY(padding_does_not_hide_what_a_placement_mends),
+          IN_DIRECTORY(means_below_one_are_not_called_nothing),
           IN_DIRECTORY(a_layer_with_few_steps_does_not_make_the_others_doubtful),
           IN_DIRECTORY(padding_wants_more_tokens),
           IN_DIRECTORY(a_short_window_says_how_many_steps_it_lacks),
