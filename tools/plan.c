@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
 #include <string.h>
 
 #include <eplb/source.h>
@@ -49,9 +50,8 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
     whole.slices = values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices;
     eplb_status status = eplb_source_load(&self->load, &self->hooks, values->loads.items,
                                           values->loads.count, &reading, &whole, error);
-    /* SGLang's files alone say it, and they alone list all layers of the model. */
-    self->assumes_experts = status == EPLB_OK && values->experts == 0 && values->current == NULL &&
-                            eplb_load_model_layers(self->load) == 0;
+    self->assumes_experts =
+        status == EPLB_OK && assumes_experts(self->load, values->experts, values->current);
     if (status == EPLB_OK && values->dense_layers.items != NULL) {
         status = apply_dense_layers(&self->load, &values->dense_layers, &self->hooks, error);
     }
@@ -167,6 +167,11 @@ static const eplb_placement *result_of(const plan_job *self)
     return self->repaired != NULL ? self->repaired : eplb_plan_placement(self->plan);
 }
 
+static bool writes_to_stdout(const plan_job *self)
+{
+    return self->values->out != NULL && strcmp(self->values->out, "-") == 0;
+}
+
 /* Some engines take a map with a wrong number of layers without a word. */
 static void warn_of_unknown_layers(const plan_job *self)
 {
@@ -179,7 +184,8 @@ static void warn_of_unknown_layers(const plan_job *self)
     eplb_error_set(&line, EPLB_OK,
                    "the loads do not say which layers of the model are dense: the last layer in %s "
                    "has the number %d; --dense-layers LIST, or none, says it",
-                   self->values->out, eplb_load_layer_ids(self->load)[layers - 1]);
+                   writes_to_stdout(self) ? "the map" : self->values->out,
+                   eplb_load_layer_ids(self->load)[layers - 1]);
     print_warning(NULL, EPLB_LOG_WARNING, line.message);
 }
 
@@ -219,8 +225,7 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->json) {
         return plan_report_print_json(report, exit_code);
     }
-    bool map_on_stdout = values->out != NULL && strcmp(values->out, "-") == 0;
-    plan_report_print(report, map_on_stdout ? stderr : stdout);
+    plan_report_print(report, writes_to_stdout(self) ? stderr : stdout);
     return output_finish(exit_code);
 }
 
