@@ -20,6 +20,27 @@ static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
     }
 }
 
+static void add_bytes(cJSON *object, const char *name, bool exists, int64_t bytes)
+{
+    if (exists) {
+        json_add_integer(object, name, bytes);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
+}
+
+/* From the GPU with the fewest to that with the most. */
+static void add_range(cJSON *document, const char *name, bool exists, int64_t fewest, int64_t most)
+{
+    if (!exists) {
+        cJSON_AddNullToObject(document, name);
+        return;
+    }
+    cJSON *object = cJSON_AddObjectToObject(document, name);
+    json_add_integer(object, "min", fewest);
+    json_add_integer(object, "max", most);
+}
+
 static void add_shape(cJSON *document, const plan_report *self)
 {
     json_add_integer(document, "layers", self->layers);
@@ -28,6 +49,10 @@ static void add_shape(cJSON *document, const plan_report *self)
     json_add_integer(document, "live_gpus", self->live_gpus);
     json_add_integer(document, "slots", self->slots);
     json_add_integer(document, "redundant", self->slots - self->experts);
+    add_range(document, "slots_per_gpu", true, self->fewest_slots, self->most_slots);
+    bool has_bytes = self->expert_bytes > 0;
+    add_bytes(document, "expert_bytes", has_bytes, self->expert_bytes);
+    add_range(document, "weight_bytes_per_gpu", has_bytes, self->fewest_bytes, self->most_bytes);
     cJSON_AddStringToObject(document, "objective", eplb_objective_name(self->objective));
     json_add_integer(document, "scenarios", self->scenarios);
     cJSON_AddStringToObject(document, "algorithm", self->algorithm);
@@ -44,7 +69,8 @@ static void add_results(cJSON *document, const plan_report *self)
     add_summary(document, "imbalance_after", self, &self->after);
     add_summary(document, "lower_bound", self, &self->bound);
     add_copies(document, self, self->copies);
-    cJSON_AddNullToObject(document, "bytes_to_copy");  /* the size of an expert is not known */
+    add_bytes(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
+              self->bytes_to_copy);
     cJSON_AddNullToObject(document, "target_reached"); /* no target can be asked for */
     cJSON_AddStringToObject(document, "stopped_by", eplb_stop_name(self->stop));
     cJSON_AddBoolToObject(document, "valid", self->valid);

@@ -6,6 +6,7 @@
 #include <eplb/eplb.h>
 
 #include "message.h"
+#include "model_options.h"
 #include "standard_input.h"
 
 #define AT(field) offsetof(report_values, field)
@@ -25,6 +26,7 @@ static const option options[] = {
      "model layers without experts, such as 0-2, or none (default: where the files list all "
      "model layers, those without tokens)",
      OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    MODEL_OPTION(AT(model)),
     {"current", "FILE", "placement to judge, of any format that is read", OPTION_TEXT, AT(current),
      0, 0, NULL},
     {"gpus", "N",
