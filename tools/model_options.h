@@ -7,20 +7,12 @@
 
 #include "model_config.h"
 
-/* Rows of the commands' tables of options. */
-#define MODEL_OPTION(target)                                                                       \
-    {                                                                                              \
-        "model", "FILE",                                                                           \
-            "config.json of the model (Hugging Face): says the experts, the dense layers and the " \
-            "bytes of "                                                                            \
-            "an expert; options win over it; files that contradict it are refused",                \
-            OPTION_TEXT, target, 0, 0, NULL                                                        \
-    }
-#define EXPERT_BYTES_OPTION(target)                                                                \
-    {                                                                                              \
-        "expert-bytes", "SIZE", "weights of one expert of one layer, such as 42MiB", OPTION_SIZE,  \
-            target, 1, 0, NULL                                                                     \
-    }
+/* Help of --model and --expert-bytes. */
+#define MODEL_HELP                                                                                 \
+    "config.json of the model (Hugging Face): says the experts, the dense layers and the bytes "   \
+    "of "                                                                                          \
+    "an expert; options win over it; files that contradict it are refused"
+#define EXPERT_BYTES_HELP "weights of one expert of one layer, such as 42MiB"
 
 /* The options that a config answers where the user did not. */
 typedef struct model_questions {

@@ -13,20 +13,7 @@ static void add_summary(cJSON *document, const char *name, const plan_report *se
 
 static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
 {
-    if (self->has_current) {
-        json_add_integer(object, "copies", copies);
-    } else {
-        cJSON_AddNullToObject(object, "copies");
-    }
-}
-
-static void add_bytes(cJSON *object, const char *name, bool exists, int64_t bytes)
-{
-    if (exists) {
-        json_add_integer(object, name, bytes);
-    } else {
-        cJSON_AddNullToObject(object, name);
-    }
+    json_add_known_integer(object, "copies", self->has_current, copies);
 }
 
 /* From the GPU with the fewest to that with the most. */
@@ -51,7 +38,7 @@ static void add_shape(cJSON *document, const plan_report *self)
     json_add_integer(document, "redundant", self->slots - self->experts);
     add_range(document, "slots_per_gpu", true, self->fewest_slots, self->most_slots);
     bool has_bytes = self->expert_bytes > 0;
-    add_bytes(document, "expert_bytes", has_bytes, self->expert_bytes);
+    json_add_known_integer(document, "expert_bytes", has_bytes, self->expert_bytes);
     add_range(document, "weight_bytes_per_gpu", has_bytes, self->fewest_bytes, self->most_bytes);
     cJSON_AddStringToObject(document, "objective", eplb_objective_name(self->objective));
     json_add_integer(document, "scenarios", self->scenarios);
@@ -69,8 +56,8 @@ static void add_results(cJSON *document, const plan_report *self)
     add_summary(document, "imbalance_after", self, &self->after);
     add_summary(document, "lower_bound", self, &self->bound);
     add_copies(document, self, self->copies);
-    add_bytes(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
-              self->bytes_to_copy);
+    json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
+                           self->bytes_to_copy);
     cJSON_AddNullToObject(document, "target_reached"); /* no target can be asked for */
     cJSON_AddStringToObject(document, "stopped_by", eplb_stop_name(self->stop));
     cJSON_AddBoolToObject(document, "valid", self->valid);

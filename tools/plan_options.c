@@ -40,7 +40,7 @@ static const option options[] = {
      "model layers that are dense, such as 0-2,60, or none (default: where the files list all "
      "model layers, those without tokens)",
      OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
-    MODEL_OPTION(AT(model)),
+    {"model", "FILE", MODEL_HELP, OPTION_TEXT, AT(model), 0, 0, NULL},
     {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
      NULL},
     {"gpus-per-node", "N",
@@ -57,7 +57,7 @@ static const option options[] = {
     {"reserve", "SIZE",
      "of each GPU's memory, for all but the experts: other weights, cache, activations (default 0)",
      OPTION_SIZE, AT(reserve), 0, 0, NULL},
-    EXPERT_BYTES_OPTION(AT(expert_bytes)),
+    {"expert-bytes", "SIZE", EXPERT_BYTES_HELP, OPTION_SIZE, AT(expert_bytes), 1, 0, NULL},
     {"current", "FILE", "placement in force: plan from it, and count what must be copied",
      OPTION_TEXT, AT(current), 0, 0, NULL},
     {"dead-gpus", "LIST", "GPUs that have failed, such as 3 or 8-15: they get nothing", OPTION_IDS,
