@@ -5,11 +5,19 @@
 
 static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
 {
-    if (self->has_current) {
-        json_add_integer(object, "copies", copies);
-    } else {
-        cJSON_AddNullToObject(object, "copies");
+    json_add_known_integer(object, "copies", self->has_current, copies);
+}
+
+/* From the GPU with the fewest to that with the most. */
+static void add_range(cJSON *document, const char *name, bool exists, int64_t fewest, int64_t most)
+{
+    if (!exists) {
+        cJSON_AddNullToObject(document, name);
+        return;
     }
+    cJSON *object = cJSON_AddObjectToObject(document, name);
+    json_add_integer(object, "min", fewest);
+    json_add_integer(object, "max", most);
 }
 
 static void add_shape(cJSON *document, const plan_report *self)
@@ -20,6 +28,10 @@ static void add_shape(cJSON *document, const plan_report *self)
     json_add_integer(document, "live_gpus", self->live_gpus);
     json_add_integer(document, "slots", self->slots);
     json_add_integer(document, "redundant", self->slots - self->experts);
+    add_range(document, "slots_per_gpu", true, self->fewest_slots, self->most_slots);
+    bool has_bytes = self->expert_bytes > 0;
+    json_add_known_integer(document, "expert_bytes", has_bytes, self->expert_bytes);
+    add_range(document, "weight_bytes_per_gpu", has_bytes, self->fewest_bytes, self->most_bytes);
     cJSON_AddStringToObject(document, "objective", eplb_objective_name(self->objective));
     json_add_integer(document, "scenarios", self->scenarios);
     cJSON_AddStringToObject(document, "algorithm", self->algorithm);
@@ -36,7 +48,8 @@ static void add_results(cJSON *document, const plan_report *self)
     json_add_summary(document, "imbalance_after", self->scored_layers > 0, &self->after);
     json_add_summary(document, "lower_bound", self->scored_layers > 0, &self->bound);
     add_copies(document, self, self->copies);
-    cJSON_AddNullToObject(document, "bytes_to_copy");  /* the size of an expert is not known */
+    json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
+                           self->bytes_to_copy);
     cJSON_AddNullToObject(document, "target_reached"); /* no target can be asked for */
     cJSON_AddStringToObject(document, "stopped_by", eplb_stop_name(self->stop));
     cJSON_AddBoolToObject(document, "valid", self->valid);

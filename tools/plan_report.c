@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "memory.h"
+
 /* The layers' results: what the plan says, and what the even spread and a repaired placement are
  * worth. */
 static eplb_status measure_row(const plan_subject *subject, const eplb_placement *spread,
@@ -163,6 +165,28 @@ static eplb_status measure(plan_report *self, const plan_subject *subject, eplb_
     return status;
 }
 
+static void find_slots_of_gpus(plan_report *self, const eplb_cluster *cluster)
+{
+    self->fewest_slots = eplb_cluster_gpu_slots(cluster, 0);
+    for (int32_t g = 0; g < self->gpus; g++) {
+        int32_t slots = eplb_cluster_gpu_slots(cluster, g);
+        self->fewest_slots = slots < self->fewest_slots ? slots : self->fewest_slots;
+        self->most_slots = slots > self->most_slots ? slots : self->most_slots;
+    }
+}
+
+static eplb_status weigh(plan_report *self, eplb_error *error)
+{
+    int64_t bytes = self->expert_bytes;
+    eplb_status status =
+        weight_bytes(&self->fewest_bytes, bytes, self->fewest_slots, self->layers, error);
+    if (status == EPLB_OK) {
+        status = weight_bytes(&self->most_bytes, bytes, self->most_slots, self->layers, error);
+    }
+    return status == EPLB_OK ? weight_bytes(&self->bytes_to_copy, bytes, self->copies, 1, error)
+                             : status;
+}
+
 eplb_status plan_report_create(plan_report *self, const plan_subject *subject, eplb_error *error)
 {
     const eplb_cluster *cluster = eplb_placement_cluster(subject->placement);
@@ -175,7 +199,9 @@ eplb_status plan_report_create(plan_report *self, const plan_subject *subject, e
         .scenarios = eplb_load_scenarios(subject->load),
         .objective = subject->objective,
         .has_current = subject->current != NULL,
+        .expert_bytes = subject->expert_bytes,
     };
+    find_slots_of_gpus(self, cluster);
     self->rows = calloc((size_t)self->layers, sizeof(*self->rows));
     self->scenario = calloc((size_t)self->scenarios, sizeof(*self->scenario));
     self->loss = calloc((size_t)self->layers, sizeof(*self->loss));
@@ -187,6 +213,11 @@ eplb_status plan_report_create(plan_report *self, const plan_subject *subject, e
         return status;
     }
     summarise(self);
+    status = weigh(self, error);
+    if (status != EPLB_OK) {
+        plan_report_destroy(self);
+        return status;
+    }
     self->proposes_changes = proposes_changes(subject, self);
     eplb_error violation = {0};
     self->valid = eplb_placement_validate(subject->placement, 0, &violation) == EPLB_OK;

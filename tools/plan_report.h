@@ -51,6 +51,7 @@ typedef struct plan_subject {
     const eplb_plan *plan;
     const eplb_placement *placement; /* the plan's or one that was made from it */
     const eplb_placement *current;   /* NULL: none */
+    int64_t expert_bytes;            /* of one layer; 0: not known */
 } plan_subject;
 
 typedef struct plan_report {
@@ -58,7 +59,13 @@ typedef struct plan_report {
     int32_t scored_layers;
     int32_t experts;
     int32_t gpus;
-    int32_t slots; /* of one layer */
+    int32_t slots;        /* of one layer */
+    int32_t fewest_slots; /* of a GPU, and the most */
+    int32_t most_slots;
+    int64_t expert_bytes; /* 0: not known, and neither are other bytes */
+    int64_t fewest_bytes; /* of experts' weights on a GPU, and the most */
+    int64_t most_bytes;
+    int64_t bytes_to_copy;
     int32_t scenarios;
     eplb_objective objective;
     int32_t live_gpus;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "byte_size.h"
 #include "line.h"
 #include "message.h"
 #include "plan_report.h"
@@ -22,15 +23,44 @@ static int compare_rows(const void *a, const void *b)
     return first->layer_id < second->layer_id ? -1 : 1;
 }
 
+/* "9", or "3 to 9" where GPUs differ. */
+static char *slots_of_gpus(const plan_report *self, char *text, size_t size)
+{
+    if (self->fewest_slots < self->most_slots) {
+        snprintf(text, size, "%" PRId32 " to %" PRId32, self->fewest_slots, self->most_slots);
+    } else {
+        snprintf(text, size, "%" PRId32, self->most_slots);
+    }
+    return text;
+}
+
+static void print_memory(const plan_report *self, FILE *out)
+{
+    char expert[32];
+    char fewest[32];
+    char most[32];
+    char slots[32];
+    bool differ = self->fewest_slots < self->most_slots;
+    fprintf(out, "Weights of experts on a GPU: %s%s%s (%s slot%s x %" PRId32 " layer%s x %s)\n",
+            differ ? format_byte_size(self->fewest_bytes, fewest, sizeof(fewest)) : "",
+            differ ? " to " : "", format_byte_size(self->most_bytes, most, sizeof(most)),
+            slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots), self->layers,
+            plural(self->layers), format_byte_size(self->expert_bytes, expert, sizeof(expert)));
+}
+
 static void print_header(const plan_report *self, FILE *out)
 {
+    char slots[32];
     fprintf(out,
-            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %" PRId32
-            " slot%s (%" PRId32 " slot%s, %" PRId32 " redundant), %" PRId32 " scenario%s\n",
+            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %s slot%s (%" PRId32
+            " slot%s, %" PRId32 " redundant), %" PRId32 " scenario%s\n",
             self->layers, plural(self->layers), self->experts, plural(self->experts), self->gpus,
-            plural(self->gpus), self->slots / self->gpus, plural(self->slots / self->gpus),
+            plural(self->gpus), slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots),
             self->slots, plural(self->slots), self->slots - self->experts, self->scenarios,
             plural(self->scenarios));
+    if (self->expert_bytes > 0) {
+        print_memory(self, out);
+    }
     if (self->live_gpus < self->gpus) {
         fprintf(out, "%" PRId32 " GPU%s dead: their slots stay empty.\n",
                 self->gpus - self->live_gpus, self->gpus - self->live_gpus == 1 ? " is" : "s are");
@@ -177,8 +207,13 @@ static void print_losses(const plan_report *self, FILE *out)
 static void print_price(const plan_report *self, FILE *out)
 {
     bool one = self->copies == 1;
-    fprintf(out, "%" PRId64 " %s (%.1f a layer)", self->copies, one ? "copy" : "copies",
+    fprintf(out, "%" PRId64 " %s (%.1f a layer", self->copies, one ? "copy" : "copies",
             (double)self->copies / (double)self->layers);
+    if (self->expert_bytes > 0) {
+        char bytes[32];
+        fprintf(out, ", %s", format_byte_size(self->bytes_to_copy, bytes, sizeof(bytes)));
+    }
+    fputc(')', out);
     if (self->scored_layers > 0) {
         fprintf(out, " %s the mean imbalance from %.4f to %.4f", one ? "takes" : "take",
                 self->before.mean, self->after.mean);

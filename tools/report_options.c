@@ -25,6 +25,10 @@ static const option options[] = {
      "model layers without experts, such as 0-2, or none (default: where the files list all "
      "model layers, those without tokens)",
      OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    {"model", "FILE",
+     "config.json of the model (Hugging Face): says the experts, the dense layers and the top-k; "
+     "options win over it; files that contradict it are refused",
+     OPTION_TEXT, AT(model), 0, 0, NULL},
     {"current", "FILE", "placement to judge, of any format that is read", OPTION_TEXT, AT(current),
      0, 0, NULL},
     {"gpus", "N",

@@ -44,6 +44,15 @@ static eplb_status apply_dense(report_source *self, eplb_error *error)
     return status == EPLB_OK && !may_be_renumbered ? keep_file_ids(self, error) : status;
 }
 
+static eplb_status name_layers(report_source *self, eplb_error *error)
+{
+    eplb_status status = model_check_layers(self->model, self->load, false, error);
+    if (status == EPLB_OK) {
+        status = apply_dense(self, error);
+    }
+    return status == EPLB_OK ? model_check_layers(self->model, self->load, true, error) : status;
+}
+
 static eplb_status read_load(report_source *self, eplb_error *error)
 {
     const report_values *values = self->values;
@@ -57,8 +66,10 @@ static eplb_status read_load(report_source *self, eplb_error *error)
     if (status == EPLB_OK) {
         self->assumes_experts = assumes_experts(self->load, values->experts, values->current);
         status = keep_file_ids(self, error);
+    } else {
+        model_explain(self->model, error);
     }
-    return status == EPLB_OK ? apply_dense(self, error) : status;
+    return status == EPLB_OK ? name_layers(self, error) : status;
 }
 
 static eplb_status make_statistics(report_source *self, eplb_error *error)
@@ -174,9 +185,10 @@ static eplb_status judge_by_placement(report_source *self, eplb_error *error)
 }
 
 eplb_status report_source_read(report_source *self, const report_values *values,
-                               const eplb_format *from, const char *text, eplb_error *error)
+                               const model_answers *model, const eplb_format *from,
+                               const char *text, eplb_error *error)
 {
-    *self = (report_source){.values = values, .from = from, .text = text};
+    *self = (report_source){.values = values, .model = model, .from = from, .text = text};
     eplb_hooks_init(&self->hooks);
     self->hooks.log = print_warning;
     eplb_status status = rereadable_open(&self->input, text, error);

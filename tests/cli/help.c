@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run.h"
 
-static const char *const commands[] = {"plan", "report", "validate", "simulate", "synth"};
+static const char *const commands[] = {"plan", "report", "validate", "simulate", "sweep", "synth"};
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static run_result help_of(const char *directory, const char *command)
