@@ -2,6 +2,7 @@
 #include "planner/joint.h"
 
 #include "base/memory.h"
+#include "planner/objective.h"
 
 typedef struct array {
     void **memory;
@@ -76,6 +77,7 @@ static void scale_row(const eplb_shape *shape, const double *row, double total, 
 bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer)
 {
     int32_t experts = joint->shape->experts;
+    double most = eplb_largest_weight(load, layer);
     double weights = 0.0;
     joint->scenarios = 0;
     for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
@@ -89,13 +91,17 @@ bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer)
         }
         scale_row(joint->shape, row, total,
                   joint->load + (size_t)joint->scenarios * (size_t)experts);
-        joint->weight[joint->scenarios++] = eplb_load_scenario_weight(load, k);
-        weights += eplb_load_scenario_weight(load, k);
+        double weight = eplb_load_scenario_weight(load, k) / most;
+        joint->weight[joint->scenarios++] = weight;
+        weights += weight;
     }
     for (int32_t k = 0; k < joint->scenarios; k++) {
         joint->weight[k] /= weights;
     }
     joint->groups = (joint->scenarios + EPLB_LANES - 1) / EPLB_LANES;
+    if (joint->scenarios == 0) { /* not those of the layer before */
+        memset(joint->load, 0, (size_t)experts * sizeof(*joint->load));
+    }
     return joint->scenarios > 0;
 }
 

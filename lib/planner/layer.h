@@ -148,7 +148,7 @@ double eplb_layer_bound(const eplb_layer *layer);
 
 /* Packs count[e] replicas of each expert, largest share first, each onto the least-loaded GPU that
  * has room and does not hold the expert; pinned ones before all others. Fills slot_expert and
- * indexes. False, which only rules can cause, when no way was found. */
+ * indexes. False, which only pins can cause, when no way was found. */
 bool eplb_layer_pack(eplb_layer *layer);
 
 /* Swaps replicas of the heaviest GPU with others while that makes the larger of the two GPUs
