@@ -107,7 +107,8 @@ EPLB_API void eplb_source_load_options_init(eplb_source_load_options *options);
  * "chat", or "chat 3/16". Each weighs the source's weight / the number of its slices. Cut k of n
  * slices lies where the tokens before it are nearest to k/n of all; steps without tokens belong to
  * a neighbour. More than one slice means reading the files twice: with standard input, or a pipe,
- * that is EPLB_ERROR_ARGUMENT. So is standard input in two sources.
+ * that is EPLB_ERROR_ARGUMENT, and with a file that changes meanwhile, such as a log that is being
+ * written, EPLB_ERROR_DATA. Standard input in two sources is EPLB_ERROR_ARGUMENT, too.
  *
  * Memory: 16 bytes for each scenario, layer and expert; at most 128 for each step of the source
  * that is being read, when it has several files or is cut.
