@@ -36,10 +36,10 @@ typedef struct eplb_source eplb_source;
 /*
  * Opens a source: finds its files, opens each and recognises its format. `text` is copied; options
  * NULL: the defaults. Errors: EPLB_ERROR_ARGUMENT for a text that is no source (an empty name or
- * path, a weight that is no number above 0, a file twice), EPLB_ERROR_IO for a file that cannot be
- * read, EPLB_ERROR_PARSE as for eplb_counts_open, EPLB_ERROR_DATA for a directory without files,
- * EPLB_ERROR_LIMIT for too many. Memory: that of a counts reader for each file, and one step. All
- * files stay open.
+ * path, a weight that is no number above 0, a file twice, by another link too), EPLB_ERROR_IO for a
+ * file that cannot be read, EPLB_ERROR_PARSE as for eplb_counts_open, EPLB_ERROR_DATA for a
+ * directory without files, EPLB_ERROR_LIMIT for too many. Memory: that of a counts reader for each
+ * file, and one step. All files stay open.
  */
 EPLB_API eplb_status eplb_source_open(eplb_source **out, const eplb_hooks *hooks, const char *text,
                                       const eplb_read_options *options, eplb_error *error);

@@ -219,20 +219,10 @@ void eplb_joint_index(eplb_joint *joint)
 
 void eplb_joint_swap(eplb_joint *joint, int32_t s, int32_t t)
 {
-    eplb_layer *layer = joint->layer;
-    int32_t g = joint->shape->slot_gpu[s];
-    int32_t h = joint->shape->slot_gpu[t];
-    int32_t e = layer->slot_expert[s];
-    int32_t f = layer->slot_expert[t];
     int32_t replica = joint->slot_replica[s];
-    layer->slot_expert[s] = f;
-    layer->slot_expert[t] = e;
     joint->slot_replica[s] = joint->slot_replica[t];
     joint->slot_replica[t] = replica;
     joint->replica_slot[joint->slot_replica[s]] = s;
     joint->replica_slot[replica] = t;
-    eplb_layer_flip(layer, g, e);
-    eplb_layer_flip(layer, g, f);
-    eplb_layer_flip(layer, h, e);
-    eplb_layer_flip(layer, h, f);
+    eplb_layer_exchange(joint->layer, s, t);
 }

@@ -218,20 +218,6 @@ static bool find_spread(const eplb_layer *layer, int32_t expert, int32_t *s, int
     return false;
 }
 
-static void swap(eplb_layer *layer, int32_t s, int32_t t)
-{
-    int32_t g = layer->shape->slot_gpu[s];
-    int32_t h = layer->shape->slot_gpu[t];
-    int32_t e = layer->slot_expert[s];
-    int32_t f = layer->slot_expert[t];
-    layer->slot_expert[s] = f;
-    layer->slot_expert[t] = e;
-    eplb_layer_flip(layer, g, e);
-    eplb_layer_flip(layer, g, f);
-    eplb_layer_flip(layer, h, e);
-    eplb_layer_flip(layer, h, f);
-}
-
 /* Each swap makes one expert's numbers on the nodes more even and no other's less: it ends. */
 void eplb_rules_spread(eplb_layer *layer)
 {
@@ -242,7 +228,7 @@ void eplb_rules_spread(eplb_layer *layer)
             int32_t s;
             int32_t t;
             while (find_spread(layer, e, &s, &t)) {
-                swap(layer, s, t);
+                eplb_layer_exchange(layer, s, t);
                 changed = true;
             }
         }

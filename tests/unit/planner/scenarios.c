@@ -246,7 +246,7 @@ static void layer_without_load_in_any_scenario_is_not_scored(void **state)
     assert_int_equal(layer_of(plan, 0).scored, 0);
     assert_true(layer_of(plan, 0).imbalance_after == 0.0);
     for (int32_t objective = 0; objective <= EPLB_OBJECTIVE_SUM; objective++) {
-        assert_true(value_of(plan, load, 0, objective) == 0.0);
+        assert_true(value_of(plan, load, 0, (eplb_objective)objective) == 0.0);
     }
     double value;
     eplb_error error;
