@@ -142,13 +142,13 @@ typedef struct eplb_plan eplb_plan;
  * load: layers x experts; layer ids go over to the placement. A layer without any load keeps its
  *     current placement, or gets an even spread.
  * cluster: live GPUs get all their slots filled, dead ones nothing.
- * current: the placement in force, or NULL. It must be valid, but for empty slots, with the load's
- *     layers (in the same order: ids are not compared) and experts and the same number of GPUs. A
- *     layer whose current placement is as good as the one found, or within the effort's tolerance
- *     of its bound, keeps it; so a plan is never worse than what it starts from, and planning the
- *     same load again from its own result copies nothing. A layer cannot keep empty slots, slots or
- *     GPUs that the cluster does not have any more, nor what breaks the rules of the options.
- *     EPLB_ALGORITHM_EPLB plans every layer that has load afresh.
+ * current: the placement in force, or NULL. It must be valid, but for empty slots and experts
+ *     twice on a GPU, with the load's layers (in the same order: ids are not compared) and experts
+ *     and the same number of GPUs. A layer whose current placement is as good as the one found, or
+ * within the effort's tolerance of its bound, keeps it; so a plan is never worse than what it
+ * starts from, and planning the same load again from its own result copies nothing. A layer cannot
+ * keep empty slots, second copies, slots or GPUs that the cluster does not have any more, nor what
+ * breaks the rules of the options. EPLB_ALGORITHM_EPLB plans every layer that has load afresh.
  * options: NULL for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
