@@ -16,7 +16,7 @@ static eplb_status name_layers(eplb_load **load, const load_request *request,
     return status == EPLB_OK ? model_check_layers(request->model, *load, true, error) : status;
 }
 
-eplb_status read_scenarios(eplb_load **load, const load_request *request, bool *assumes_experts,
+eplb_status read_scenarios(eplb_load **load, const load_request *request, bool *assumed,
                            const eplb_hooks *hooks, eplb_error *error)
 {
     eplb_read_options reading = reading_options(request->from, request->experts);
@@ -29,7 +29,6 @@ eplb_status read_scenarios(eplb_load **load, const load_request *request, bool *
         model_explain(request->model, error);
         return status;
     }
-    /* SGLang's files alone say it, and they alone list all layers of the model. */
-    *assumes_experts = request->experts == 0 && eplb_load_model_layers(*load) == 0;
+    *assumed = assumes_experts(*load, request->experts, request->current);
     return name_layers(load, request, hooks, error);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,14 +50,11 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
                                   .from = self->from,
                                   .experts = values->experts,
                                   .dense_layers = &values->dense_layers,
+                                  .current = values->current,
                                   .slices =
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
                                   .model = &self->model};
-    bool assumes_experts;
-    eplb_status status =
-        read_scenarios(&self->load, &request, &assumes_experts, &self->hooks, error);
-    self->assumes_experts = status == EPLB_OK && assumes_experts && values->current == NULL;
-    return status;
+    return read_scenarios(&self->load, &request, &self->assumes_experts, &self->hooks, error);
 }
 
 static eplb_status read_current_of(plan_job *self, eplb_error *error)
@@ -190,6 +188,11 @@ static const eplb_placement *result_of(const plan_job *self)
     return self->repaired != NULL ? self->repaired : eplb_plan_placement(self->plan);
 }
 
+static bool writes_to_stdout(const plan_job *self)
+{
+    return self->values->out != NULL && strcmp(self->values->out, "-") == 0;
+}
+
 /* Some engines take a map with a wrong number of layers without a word. */
 static void warn_of_unknown_layers(const plan_job *self)
 {
@@ -202,7 +205,8 @@ static void warn_of_unknown_layers(const plan_job *self)
     eplb_error_set(&line, EPLB_OK,
                    "the loads do not say which layers of the model are dense: the last layer in %s "
                    "has the number %d; --dense-layers LIST, or none, says it",
-                   self->values->out, eplb_load_layer_ids(self->load)[layers - 1]);
+                   writes_to_stdout(self) ? "the map" : self->values->out,
+                   eplb_load_layer_ids(self->load)[layers - 1]);
     print_warning(NULL, EPLB_LOG_WARNING, line.message);
 }
 
@@ -242,8 +246,7 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->json) {
         return plan_report_print_json(report, exit_code);
     }
-    bool map_on_stdout = values->out != NULL && strcmp(values->out, "-") == 0;
-    plan_report_print(report, map_on_stdout ? stderr : stdout);
+    plan_report_print(report, writes_to_stdout(self) ? stderr : stdout);
     return output_finish(exit_code);
 }
 

@@ -3,14 +3,6 @@
 #include "output.h"
 #include "plan_report.h"
 
-static void add_summary(cJSON *document, const char *name, const plan_report *self,
-                        const plan_summary *summary)
-{
-    cJSON *object = cJSON_AddObjectToObject(document, name);
-    json_add_number(object, "mean", self->scored_layers > 0, summary->mean);
-    json_add_number(object, "worst", self->scored_layers > 0, summary->worst);
-}
-
 static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
 {
     json_add_known_integer(object, "copies", self->has_current, copies);
@@ -47,14 +39,14 @@ static void add_shape(cJSON *document, const plan_report *self)
 
 static void add_results(cJSON *document, const plan_report *self)
 {
-    add_summary(document, "imbalance_even_spread", self, &self->spread);
+    json_add_summary(document, "imbalance_even_spread", self->scored_layers > 0, &self->spread);
     if (self->has_current) {
-        add_summary(document, "imbalance_before", self, &self->before);
+        json_add_summary(document, "imbalance_before", self->scored_layers > 0, &self->before);
     } else {
         cJSON_AddNullToObject(document, "imbalance_before");
     }
-    add_summary(document, "imbalance_after", self, &self->after);
-    add_summary(document, "lower_bound", self, &self->bound);
+    json_add_summary(document, "imbalance_after", self->scored_layers > 0, &self->after);
+    json_add_summary(document, "lower_bound", self->scored_layers > 0, &self->bound);
     add_copies(document, self, self->copies);
     json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
                            self->bytes_to_copy);

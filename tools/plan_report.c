@@ -48,12 +48,6 @@ static eplb_status measure_rows(plan_report *self, const plan_subject *subject, 
     return status;
 }
 
-static void add(plan_summary *summary, double imbalance)
-{
-    summary->mean += imbalance;
-    summary->worst = imbalance > summary->worst ? imbalance : summary->worst;
-}
-
 static void summarise(plan_report *self)
 {
     for (int32_t l = 0; l < self->layers; l++) {
@@ -61,15 +55,15 @@ static void summarise(plan_report *self)
         self->copies += row->copies;
         if (row->scored) {
             self->scored_layers++;
-            add(&self->spread, row->spread);
-            add(&self->before, row->before);
-            add(&self->after, row->after);
-            add(&self->bound, row->bound);
+            summary_add(&self->spread, row->spread);
+            summary_add(&self->before, row->before);
+            summary_add(&self->after, row->after);
+            summary_add(&self->bound, row->bound);
         }
     }
-    plan_summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
-    for (size_t i = 0; i < 4 && self->scored_layers > 0; i++) {
-        summaries[i]->mean /= (double)self->scored_layers;
+    summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
+    for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
+        summary_finish(summaries[i], self->scored_layers);
     }
 }
 
@@ -92,10 +86,10 @@ static eplb_status measure_scenario(const plan_subject *subject, int32_t k, int3
         return status;
     }
     scenario->layers++;
-    add(&scenario->after, imbalance);
+    summary_add(&scenario->after, imbalance);
     if (subject->current != NULL) {
         status = eplb_placement_imbalance(subject->current, layer, row, &imbalance, error);
-        add(&scenario->before, imbalance);
+        summary_add(&scenario->before, imbalance);
     }
     return status;
 }
@@ -112,10 +106,8 @@ static eplb_status measure_scenarios(plan_report *self, const plan_subject *subj
         for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
             status = measure_scenario(subject, k, l, scenario, error);
         }
-        if (scenario->layers > 0) {
-            scenario->after.mean /= (double)scenario->layers;
-            scenario->before.mean /= (double)scenario->layers;
-        }
+        summary_finish(&scenario->after, scenario->layers);
+        summary_finish(&scenario->before, scenario->layers);
     }
     return status;
 }

@@ -9,11 +9,7 @@
 #include <eplb/format.h>
 #include <eplb/plan.h>
 
-/* Over the scored layers; meaningless when there are none. */
-typedef struct plan_summary {
-    double mean;
-    double worst;
-} plan_summary;
+#include "summary.h"
 
 typedef struct plan_row {
     int32_t layer_id;
@@ -30,8 +26,8 @@ typedef struct plan_scenario {
     const char *name; /* the load's */
     double weight;
     int32_t layers; /* with load */
-    plan_summary before;
-    plan_summary after;
+    summary before;
+    summary after;
 } plan_scenario;
 
 /* Experts of a layer whose last copies are on dead GPUs. */
@@ -85,10 +81,10 @@ typedef struct plan_report {
     int64_t repaired_slots; /* 0: nothing was repaired */
     eplb_stop stop;
     const char *algorithm;
-    plan_summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
-    plan_summary before;
-    plan_summary after;
-    plan_summary bound;
+    summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
+    summary before;
+    summary after;
+    summary bound;
     int64_t copies;
     bool proposes_changes;
     const char *out; /* the file written; NULL: none */

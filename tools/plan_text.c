@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan for people: the worst layers, mean and worst over all, and what to do next. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "byte_size.h"
+#include "line.h"
 #include "message.h"
 #include "plan_report.h"
 
@@ -120,11 +122,25 @@ static void print_summary(const plan_report *self, FILE *out)
             self->bound.worst);
 }
 
+/* Where " 3/16", the number of a slice, begins behind a name; else its end. */
+static const char *slice_number(const char *name)
+{
+    static const char digits[] = "0123456789";
+    const char *space = strrchr(name, ' ');
+    const char *slash = space != NULL ? space + 1 + strspn(space + 1, digits) : NULL;
+    bool is_slice = slash != NULL && slash > space + 1 && *slash == '/' && slash[1] != '\0' &&
+                    slash[1 + strspn(slash + 1, digits)] == '\0';
+    return is_slice ? space : name + strlen(name);
+}
+
 /* Paths are long: the file's name says enough. */
 static const char *short_name(const char *name)
 {
-    const char *slash = strrchr(name, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : name;
+    const char *start = slice_number(name);
+    while (start > name && start[-1] != '/') {
+        start--;
+    }
+    return *start != '\0' ? start : name;
 }
 
 static void print_scenarios(const plan_report *self, FILE *out)
@@ -133,7 +149,10 @@ static void print_scenarios(const plan_report *self, FILE *out)
             "after", "worst");
     for (int32_t k = 0; k < self->scenarios; k++) {
         const plan_scenario *s = &self->scenario[k];
-        fprintf(out, "%-32s %7.3g", short_name(s->name), s->weight);
+        char text[1024];
+        line shown = line_begin(text, sizeof(text));
+        line_add(&shown, "%s", short_name(s->name));
+        fprintf(out, "%-32s %7.3g", text, s->weight);
         if (s->layers == 0) {
             fputs("   no load\n", out);
         } else if (self->has_current) {
@@ -145,7 +164,22 @@ static void print_scenarios(const plan_report *self, FILE *out)
     }
 }
 
-/* Experts that dead GPUs took away, and those that the next failure would. */
+/* What the next failure would take away. With a single replica of most experts that is so on every
+ * GPU and no news, unless GPUs have failed already. */
+static void print_fragile_layer(const plan_report *self, FILE *out)
+{
+    int64_t slots = (int64_t)(self->slots / self->gpus) * self->live_gpus;
+    bool has_room = slots >= 2 * (int64_t)self->experts;
+    if (self->fragile > 0 && (has_room || self->live_gpus < self->gpus)) {
+        fprintf(out,
+                "A single GPU's failure would lose up to %" PRId32 " expert%s of a layer (layer "
+                "%" PRId32 ", GPU %" PRId32 ")%s.\n",
+                self->fragile, plural(self->fragile), self->fragile_layer_id, self->fragile_gpu,
+                has_room ? "; --min-replicas 2 prevents it" : "");
+    }
+}
+
+/* Experts that dead GPUs took away. */
 static void print_losses(const plan_report *self, FILE *out)
 {
     int32_t lost = 0;
@@ -166,12 +200,6 @@ static void print_losses(const plan_report *self, FILE *out)
     if (self->losses > WORST_LAYERS) {
         fprintf(out, "  and %" PRId32 " more layers (--json lists them)\n",
                 self->losses - WORST_LAYERS);
-    }
-    if (self->fragile > 0) {
-        fprintf(out,
-                "A single GPU's failure would lose up to %" PRId32 " expert%s of a layer (layer "
-                "%" PRId32 ", GPU %" PRId32 "); --min-replicas 2 prevents it where slots allow.\n",
-                self->fragile, plural(self->fragile), self->fragile_layer_id, self->fragile_gpu);
     }
 }
 
@@ -235,6 +263,7 @@ void plan_report_print(const plan_report *self, FILE *out)
         print_scenarios(self, out);
     }
     print_losses(self, out);
+    print_fragile_layer(self, out);
     print_remarks(self, out);
     print_next_step(self, out);
 }

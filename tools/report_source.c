@@ -64,9 +64,7 @@ static eplb_status read_load(report_source *self, eplb_error *error)
     eplb_status status =
         eplb_source_load(&self->load, &self->hooks, &text, 1, &reading, &whole, error);
     if (status == EPLB_OK) {
-        /* SGLang's files alone say it, and they alone list all layers of the model. */
-        self->assumes_experts = values->experts == 0 && values->current == NULL &&
-                                eplb_load_model_layers(self->load) == 0;
+        self->assumes_experts = assumes_experts(self->load, values->experts, values->current);
         status = keep_file_ids(self, error);
     } else {
         model_explain(self->model, error);
@@ -77,6 +75,12 @@ static eplb_status read_load(report_source *self, eplb_error *error)
 static eplb_status make_statistics(report_source *self, eplb_error *error)
 {
     const report_values *values = self->values;
+    int32_t experts = eplb_load_experts(self->load);
+    if (values->topk > experts) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "--topk %d: a token cannot go to more than the %d experts",
+                              values->topk, experts);
+    }
     eplb_step_stats_options options;
     eplb_step_stats_options_init(&options);
     options.topk = values->topk;
