@@ -49,8 +49,8 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
     const load_request request = {.sources = &values->loads,
                                   .from = self->from,
                                   .experts = values->experts,
-                                  .dense_layers = &values->dense_layers,
                                   .current = values->current,
+                                  .dense_layers = &values->dense_layers,
                                   .slices =
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
                                   .model = &self->model};

@@ -16,7 +16,7 @@ typedef struct run {
     const eplb_plan_job *job;
     eplb_shape shape;
     eplb_rules rules;
-    double *loads;   /* [layers][experts], scenarios summed */
+    double *loads;   /* [layers][experts], scenarios summed; NULL: no sums are needed */
     double *totals;  /* [layers] */
     bool is_joint;   /* several scenarios, each for itself */
     bool same_slots; /* the current placement's slots and live GPUs are the cluster's */
@@ -97,7 +97,8 @@ static double score(worker *w, const eplb_cluster *cluster, const int32_t *row, 
             each[scenarios++] = scenario;
         }
     }
-    return eplb_joint_value(&w->joint, each);
+    double value = eplb_joint_value(&w->joint, each);
+    return value > 1.0 ? value : 1.0; /* the weights' sum may be 1 but for rounding */
 }
 
 /* Whether the current row keeps the rules. */
@@ -248,23 +249,50 @@ static bool fits_rules(worker *w)
     return eplb_layer_pack(&w->layer);
 }
 
+/* Takes over the loads of a layer, and their total. False when it has none. */
+static bool take_loads(worker *w, int32_t index, double *total)
+{
+    const run *r = w->run;
+    bool has_load = !r->is_joint || eplb_joint_take(&w->joint, r->job->load, index);
+    if (r->loads != NULL) {
+        w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
+        *total = r->totals[index];
+    } else { /* those of a single scenario, if no other has load: the mean GPU has 1 */
+        w->layer.load = w->joint.load;
+        *total = (double)r->shape.gpus;
+    }
+    return has_load && *total > 0.0;
+}
+
+/* The placement may be another than the one that the search ended with. */
+static void correct_stop(eplb_plan_layer *result)
+{
+    bool optimal = result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING);
+    if (result->stop == EPLB_STOP_CANCELLED) {
+        return;
+    }
+    if (optimal) {
+        result->stop = EPLB_STOP_OPTIMAL;
+    } else if (result->stop == EPLB_STOP_OPTIMAL) {
+        result->stop = EPLB_STOP_EFFORT;
+    }
+}
+
 static void plan_layer(worker *w, int32_t index)
 {
     run *r = w->run;
     const eplb_plan_job *job = r->job;
     eplb_plan_layer *result = &job->layers[index];
-    w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
+    double total;
+    bool has_load = take_loads(w, index, &total);
     result->struct_size = sizeof(*result);
     result->layer_id = eplb_load_layer_ids(job->load)[index];
     if (r->shape.rules != NULL) {
         eplb_rules_pin(&r->rules, &w->layer, index);
     }
-    if (!(r->totals[index] > 0.0)) {
+    if (!has_load) {
         place_idle_layer(w, index);
         return;
-    }
-    if (r->is_joint) {
-        (void)eplb_joint_take(&w->joint, job->load, index);
     }
     double bound;
     int32_t *row = eplb_placement_row_of(job->placement, index);
@@ -273,8 +301,11 @@ static void plan_layer(worker *w, int32_t index)
         note_failure(r, index);
         return;
     }
-    result->stop = (int32_t)solve(w, r->totals[index], &bound);
+    result->stop = (int32_t)solve(w, total, &bound);
     result->moves = w->layer.moves;
+    if (r->shape.rules != NULL) {
+        eplb_rules_spread(&w->layer);
+    }
     write_row(w, row);
     result->imbalance_after = score(w, job->cluster, row, index);
     /* Rounding must not lift the bound above what was found. */
@@ -283,10 +314,7 @@ static void plan_layer(worker *w, int32_t index)
     if (job->current != NULL) {
         compare_with_current(w, index, result);
     }
-    if (result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING) &&
-        result->stop != EPLB_STOP_CANCELLED) {
-        result->stop = EPLB_STOP_OPTIMAL;
-    }
+    correct_stop(result);
 }
 
 /* Tells the caller how many layers are done; remembers a wish to stop. */
@@ -391,14 +419,10 @@ static void normalise(double *row, int32_t experts, double *total)
     }
 }
 
-static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
+static eplb_status sum_scenarios(run *r, const eplb_hooks *hooks, eplb_error *error)
 {
     const eplb_plan_job *job = r->job;
     int32_t experts = eplb_load_experts(job->load);
-    eplb_status status = eplb_shape_init(&r->shape, hooks, job->cluster, experts, error);
-    if (status != EPLB_OK) {
-        return status;
-    }
     int32_t layers = eplb_load_layers(job->load);
     size_t count;
     if (!eplb_size_mul((size_t)layers, (size_t)experts, &count)) {
@@ -409,12 +433,7 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     if (r->loads == NULL || r->totals == NULL) {
         return eplb_out_of_memory(error);
     }
-    status = eplb_rules_init(&r->rules, hooks, &r->shape, job->cluster, job->options, error);
-    if (status != EPLB_OK) {
-        return status;
-    }
-    r->shape.rules = eplb_rules_bind(&r->rules, &r->shape) ? &r->rules : NULL;
-    r->same_slots = job->current != NULL && same_slots(job->cluster, job->current->cluster);
+    eplb_status status = EPLB_OK;
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
         double *row = r->loads + (size_t)l * (size_t)experts;
         status = eplb_load_sum_row(job->load, l, row, &r->totals[l], error);
@@ -423,6 +442,27 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
         }
     }
     return status;
+}
+
+static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
+{
+    const eplb_plan_job *job = r->job;
+    int32_t experts = eplb_load_experts(job->load);
+    int32_t layers = eplb_load_layers(job->load);
+    eplb_status status = eplb_shape_init(&r->shape, hooks, job->cluster, experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    status =
+        eplb_rules_init(&r->rules, hooks, &r->shape, job->cluster, layers, job->options, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    r->shape.rules = eplb_rules_bind(&r->rules, &r->shape) ? &r->rules : NULL;
+    r->same_slots = job->current != NULL && same_slots(job->cluster, job->current->cluster);
+    /* A search on scenarios has no use for sums, which may overflow where no scenario does. */
+    bool needs_sums = !r->is_joint || job->options->algorithm == EPLB_ALGORITHM_EPLB;
+    return needs_sums ? sum_scenarios(r, hooks, error) : EPLB_OK;
 }
 
 static eplb_status rules_failed(const eplb_plan_job *job, int32_t layer, eplb_error *error)

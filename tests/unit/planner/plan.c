@@ -503,7 +503,34 @@ static void every_failing_allocation_is_an_error_without_a_leak(void **state)
 
 #define planned(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-TEST_MAIN(planned(plan_is_valid_and_scored_as_its_placement_is),
+/* 33 GPUs of two slots; the current placement pairs the two heavier experts, and is 1e-4 off. */
+static void layer_that_is_kept_within_the_tolerance_is_not_called_optimal(void **state)
+{
+    (void)state;
+    enum { MANY = 66 };
+    double row[MANY];
+    int32_t pairs[MANY];
+    for (int32_t e = 0; e < MANY; e++) {
+        row[e] = e < 2 ? 1.0 + 1e-4 : e < 4 ? 1.0 - 1e-4 : 1.0;
+        pairs[e] = e;
+    }
+    eplb_load *load = load_of(row, 1, MANY);
+    eplb_cluster *cluster = cluster_of(MANY / 2, 2, 0);
+    eplb_placement *current;
+    assert_ok(eplb_placement_create(&current, NULL, cluster, 1, MANY, NULL), NULL);
+    assert_ok(eplb_placement_set_row(current, 0, pairs, NULL), NULL);
+    eplb_plan *plan = plan_of(load, cluster, current, NULL);
+    assert_int_equal(info_of(plan).copies, 0);
+    assert_true(layer_of(plan, 0).imbalance_after > layer_of(plan, 0).lower_bound * (1.0 + 1e-5));
+    assert_int_equal(layer_of(plan, 0).stop, EPLB_STOP_EFFORT);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
+TEST_MAIN(cmocka_unit_test(layer_that_is_kept_within_the_tolerance_is_not_called_optimal),
+          planned(plan_is_valid_and_scored_as_its_placement_is),
           planned(layer_without_load_is_spread_and_not_scored),
           planned(load_of_zeros_alone_is_planned_without_nan),
           planned(layer_without_load_keeps_its_current_placement),
