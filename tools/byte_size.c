@@ -36,7 +36,7 @@ bool parse_byte_size(const char *text, const char *end, int64_t *bytes)
     char *stop;
     double number = strtod(text, &stop);
     size_t decimal = strspn(text, "0123456789.e+");
-    if (*text < '0' || *text > '9' || stop > end || (size_t)(stop - text) > decimal) {
+    if (*text < '0' || *text > '9' || (size_t)(stop - text) > decimal) {
         return false;
     }
     double product = number * find_unit(stop, end);

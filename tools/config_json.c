@@ -35,7 +35,7 @@ eplb_status config_json_parse(config_json *self, const char *path, const char *t
     const char *end = NULL;
     self->document = cJSON_ParseWithLengthOpts(text, length + 1, &end, 1);
     self->text = self->document;
-    if (self->document == NULL || end != text + length) {
+    if (self->document == NULL) {
         return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: not a JSON document: byte %lld", path,
                               end != NULL ? (long long)(end - text) : 0LL);
     }

@@ -67,6 +67,8 @@ static void reading_stops_at_the_given_end(void **state)
     assert_int_equal(bytes, INT64_C(85899345920));
     assert_true(parse_byte_size(list + 6, list + 8, &bytes));
     assert_int_equal(bytes, INT64_C(4000000000));
+    static const char longer[] = "8000";
+    assert_false(parse_byte_size(longer, longer + 2, &bytes));
 }
 
 static void sizes_are_written_in_the_largest_unit_below_them(void **state)

@@ -7,6 +7,8 @@
     "{\"n_routed_experts\":16,\"num_experts_per_tok\":2,\"num_hidden_layers\":5,"                  \
     "\"first_k_dense_replace\":2," SIZES "}"
 #define PLAN "plan --load log.jsonl --model config.json --gpus 4"
+#define REPORT "report --load log.jsonl --model config.json --gpus 4"
+#define SWEEP "sweep --load log.jsonl --model config.json --gpus 4 --redundant 8"
 
 static void write_config(const char *directory, const char *text)
 {
@@ -66,10 +68,7 @@ static void options_win_over_the_config(void **state)
 
 static void files_that_contradict_the_config_are_refused_with_both_numbers(void **state)
 {
-    static const char *const commands[] = {PLAN " --slots 24",
-                                           "report --load log.jsonl --model config.json --gpus 4",
-                                           "sweep --load log.jsonl --model config.json --gpus 4 "
-                                           "--redundant 8"};
+    static const char *const commands[] = {PLAN " --slots 24", REPORT, SWEEP};
     for (size_t i = 0; i < 3; i++) {
         write_config(*state, "{\"num_experts\":17,\"num_hidden_layers\":3}");
         assert_refused(*state, commands[i], "log.jsonl:1:");
@@ -121,16 +120,14 @@ static void what_the_config_lacks_is_an_error_where_it_is_needed(void **state)
 
 static void report_gets_the_topk(void **state)
 {
-    cJSON *document =
-        run_json(*state, "report --load log.jsonl --model config.json --gpus 4 --json", 0);
+    cJSON *document = run_json(*state, REPORT " --json", 0);
     const cJSON *source = cJSON_GetArrayItem(json_member(document, "sources"), 0);
     assert_true(json_number(source, "topk") == 2.0);
     assert_true(json_number(source, "layers") == 3.0);
     assert_true(json_number(cJSON_GetArrayItem(json_member(source, "per_layer"), 0), "layer") ==
                 2.0);
     cJSON_Delete(document);
-    document =
-        run_json(*state, "report --load log.jsonl --model config.json --gpus 4 --topk 4 --json", 0);
+    document = run_json(*state, REPORT " --topk 4 --json", 0);
     source = cJSON_GetArrayItem(json_member(document, "sources"), 0);
     assert_true(json_number(source, "topk") == 4.0);
     cJSON_Delete(document);

@@ -121,6 +121,10 @@ static void bytes_of_an_expert_follow_from_the_number_format(void **state)
          0, "'quantization_config'"},
         {QUANTISED "{\"quant_method\":\"new\"}}", 0, "'quantization_config'"},
         {QUANTISED "null}", 480, ""},
+        /* 9 bits */
+        {"{\"num_experts\":4,\"num_hidden_layers\":2,\"hidden_size\":1,\"intermediate_size\":1,"
+         "\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":3}}",
+         2, ""},
         {"{\"num_experts\":4,\"num_hidden_layers\":2,\"hidden_size\":10,\"dtype\":\"half\"}", 0,
          "no 'intermediate_size'"},
         {"{\"num_experts\":4,\"num_hidden_layers\":2,\"dtype\":\"half\"}", 0, "no 'hidden_size'"},

@@ -190,6 +190,18 @@ static void each_number_of_gpus_gets_an_answer(void **state)
     cJSON_Delete(document);
 }
 
+/* 8 experts are 2 a GPU on 5 and on 6 GPUs. */
+static void numbers_of_gpus_with_equal_slots_stay_apart(void **state)
+{
+    write_hot(*state);
+    cJSON *document = run_json(*state, HOT " --gpus 5,6 --redundant 0 --json", 0);
+    assert_int_equal(cJSON_GetArraySize(json_member(document, "rows")), 2);
+    assert_row(row_of(document, 0), 5, 2, 2);
+    assert_row(row_of(document, 1), 6, 4, 2);
+    assert_int_equal(cJSON_GetArraySize(json_member(document, "answers")), 2);
+    cJSON_Delete(document);
+}
+
 static void table_has_the_memory_of_the_weights(void **state)
 {
     write_hot(*state);
@@ -242,6 +254,7 @@ TEST_MAIN(IN_DIRECTORY(every_combination_gets_a_row), IN_DIRECTORY(rows_agree_wi
           IN_DIRECTORY(knee_is_marked_and_said_in_words),
           IN_DIRECTORY(largest_number_tried_says_what_more_can_gain),
           IN_DIRECTORY(each_number_of_gpus_gets_an_answer),
+          IN_DIRECTORY(numbers_of_gpus_with_equal_slots_stay_apart),
           IN_DIRECTORY(table_has_the_memory_of_the_weights),
           IN_DIRECTORY(threads_do_not_change_a_byte),
           IN_DIRECTORY(loads_without_tokens_are_refused),
