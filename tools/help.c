@@ -1,42 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Help texts, at most 100 columns wide. */
-#include <string.h>
-
+/* Help texts. */
 #include <eplb/format.h>
 
 #include "options.h"
+#include "wrap.h"
 
-#define WIDTH 100
 #define LEFT 26 /* column of the second column */
-
-/* Length of the word at `text`; "[--name VALUE]" is one. */
-static int word_length(const char *text)
-{
-    size_t length = text[0] == '[' ? strcspn(text, "]") : 0;
-    return (int)(length + strcspn(text + length, " "));
-}
-
-/* Writes the words of `text`, the first one at `column`, further lines indented by `indent`. */
-static void write_wrapped(FILE *out, const char *text, int column, int indent)
-{
-    int length = word_length(text);
-    fprintf(out, "%.*s", length, text);
-    column += length;
-    for (const char *word = text + length; *word == ' '; word += length) {
-        word++;
-        length = word_length(word);
-        if (column + 1 + length > WIDTH) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        } else {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", length, word);
-        column += length;
-    }
-    fputc('\n', out);
-}
 
 /* Writes the first column and returns the column reached; a long text gets a line of its own. */
 static int write_left(FILE *out, const char *first, const char *second)

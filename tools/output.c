@@ -53,11 +53,29 @@ int json_finish(cJSON *document, int exit_code)
     return output_finish(exit_code);
 }
 
+void json_add_number(cJSON *object, const char *name, bool exists, double value)
+{
+    if (exists) {
+        cJSON_AddNumberToObject(object, name, value);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
+}
+
 void json_add_integer(cJSON *object, const char *name, int64_t value)
 {
     char digits[32];
     snprintf(digits, sizeof(digits), "%" PRId64, value);
     cJSON_AddRawToObject(object, name, digits);
+}
+
+void json_add_known_integer(cJSON *object, const char *name, bool exists, int64_t value)
+{
+    if (exists) {
+        json_add_integer(object, name, value);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
 }
 
 /* Bytes of the UTF-8 character at `text`, which ends with a NUL; 0 when there is none. */

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "current.h"
-#include "dense_layers.h"
 #include "formats.h"
+#include "load_reading.h"
+#include "memory.h"
 #include "message.h"
 #include "output.h"
+#include "pins.h"
 #include "plan_options.h"
 #include "plan_report.h"
+#include "processors.h"
 #include "progress.h"
 
 /* What the command holds while it plans. */
 typedef struct plan_job {
     const plan_values *values;
+    model_answers model;
     const eplb_format *from;
     const eplb_format *to;
     eplb_hooks hooks;
@@ -41,16 +46,15 @@ static int find_formats(plan_job *self)
 static eplb_status read_load(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
-    eplb_read_options reading = reading_options(self->from, values->experts);
-    eplb_status status = eplb_load_read(&self->load, &self->hooks, values->loads.items,
-                                        values->loads.count, &reading, error);
-    /* SGLang's files alone say it, and they alone list all layers of the model. */
-    self->assumes_experts = status == EPLB_OK && values->experts == 0 && values->current == NULL &&
-                            eplb_load_model_layers(self->load) == 0;
-    if (status == EPLB_OK && values->dense_layers.items != NULL) {
-        status = apply_dense_layers(&self->load, &values->dense_layers, &self->hooks, error);
-    }
-    return status;
+    const load_request request = {.sources = &values->loads,
+                                  .from = self->from,
+                                  .experts = values->experts,
+                                  .current = values->current,
+                                  .dense_layers = &values->dense_layers,
+                                  .slices =
+                                      values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
+                                  .model = &self->model};
+    return read_scenarios(&self->load, &request, &self->assumes_experts, &self->hooks, error);
 }
 
 static eplb_status read_current_of(plan_job *self, eplb_error *error)
@@ -81,7 +85,7 @@ static eplb_status share_slots(const plan_job *self, int32_t *slots_per_gpu, epl
                                               values->redundant, inner.message);
 }
 
-static eplb_status make_cluster(plan_job *self, eplb_error *error)
+static eplb_status make_even_cluster(plan_job *self, eplb_error *error)
 {
     int32_t slots_per_gpu;
     eplb_status status = share_slots(self, &slots_per_gpu, error);
@@ -91,28 +95,79 @@ static eplb_status make_cluster(plan_job *self, eplb_error *error)
                : status;
 }
 
-static int32_t default_threads(void)
+static eplb_status make_cluster(plan_job *self, eplb_error *error)
 {
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online < 1 ? 1 : online > 8 ? 8 : (int32_t)online;
+    const plan_values *values = self->values;
+    const gpu_memory memory = {.sizes = &values->gpu_memory,
+                               .reserve = values->reserve,
+                               .expert_bytes = values->expert_bytes};
+    eplb_status status = values->gpu_memory.items == NULL
+                             ? make_even_cluster(self, error)
+                             : memory_cluster(&self->cluster, &memory, values->gpus,
+                                              values->gpus_per_node, eplb_load_layers(self->load),
+                                              eplb_load_experts(self->load), &self->hooks, error);
+    const id_list *dead = &self->values->dead_gpus;
+    for (int32_t i = 0; i < dead->count && status == EPLB_OK; i++) {
+        status = eplb_cluster_set_alive(self->cluster, dead->items[i], 0, error);
+    }
+    return status;
+}
+
+/* Experts of the current placement that only dead GPUs have. */
+static eplb_status check_lost_experts(plan_job *self, eplb_error *error)
+{
+    if (self->current == NULL || self->values->lost_experts != LOST_FAIL) {
+        return EPLB_OK;
+    }
+    for (int32_t l = 0; l < eplb_load_layers(self->load); l++) {
+        int32_t some[LOST_SHOWN];
+        int32_t count;
+        eplb_status status = eplb_placement_lost_experts(self->current, self->cluster, l, some,
+                                                         LOST_SHOWN, &count, error);
+        if (status == EPLB_OK && count > 0) {
+            char list[16 * LOST_SHOWN];
+            status = eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                                    "layer %d: with the dead GPUs the last copies of experts %s "
+                                    "are lost; --lost-experts load plans with weights from storage",
+                                    eplb_load_layer_ids(self->load)[l],
+                                    lost_list(some, count, list, sizeof(list)));
+        }
+        if (status != EPLB_OK) {
+            return status;
+        }
+    }
+    return EPLB_OK;
 }
 
 static eplb_status make_plan(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
+    eplb_pin *pins;
+    eplb_status status = make_pins(&pins, &values->pins, self->load, values->gpus, error);
+    if (status != EPLB_OK) {
+        free(pins);
+        return status;
+    }
     progress shown;
     progress_begin(&shown);
     eplb_plan_options planning;
     eplb_plan_options_init(&planning);
     planning.algorithm = values->algorithm;
     planning.effort = values->effort;
-    planning.threads = values->threads > 0 ? values->threads : default_threads();
+    planning.threads = planning_threads(values->threads);
+    planning.objective = values->objective;
+    planning.min_replicas = values->min_replicas;
+    planning.max_replicas = values->max_replicas;
+    planning.spread_nodes = values->spread_nodes ? 1 : 0;
     planning.groups = values->groups != NOT_GIVEN ? values->groups : 1;
+    planning.pin_count = values->pins.count;
+    planning.pins = pins;
     planning.progress = progress_report;
     planning.progress_context = &shown;
-    eplb_status status = eplb_plan_create(&self->plan, &self->hooks, self->load, self->cluster,
-                                          self->current, &planning, error);
+    status = eplb_plan_create(&self->plan, &self->hooks, self->load, self->cluster, self->current,
+                              &planning, error);
     progress_end(&shown);
+    free(pins);
     return status;
 }
 
@@ -133,6 +188,11 @@ static const eplb_placement *result_of(const plan_job *self)
     return self->repaired != NULL ? self->repaired : eplb_plan_placement(self->plan);
 }
 
+static bool writes_to_stdout(const plan_job *self)
+{
+    return self->values->out != NULL && strcmp(self->values->out, "-") == 0;
+}
+
 /* Some engines take a map with a wrong number of layers without a word. */
 static void warn_of_unknown_layers(const plan_job *self)
 {
@@ -145,7 +205,8 @@ static void warn_of_unknown_layers(const plan_job *self)
     eplb_error_set(&line, EPLB_OK,
                    "the loads do not say which layers of the model are dense: the last layer in %s "
                    "has the number %d; --dense-layers LIST, or none, says it",
-                   self->values->out, eplb_load_layer_ids(self->load)[layers - 1]);
+                   writes_to_stdout(self) ? "the map" : self->values->out,
+                   eplb_load_layer_ids(self->load)[layers - 1]);
     print_warning(NULL, EPLB_LOG_WARNING, line.message);
 }
 
@@ -165,16 +226,6 @@ static eplb_status write_placement(const plan_job *self, const plan_report *repo
     return status;
 }
 
-/* Counts of slots look like counts of experts. */
-static void note_assumption(const plan_job *self)
-{
-    if (self->assumes_experts) {
-        int32_t experts = eplb_load_experts(self->load);
-        fprintf(stderr, "eplb: assuming %d logical experts (--experts %d checks it)\n", experts,
-                experts);
-    }
-}
-
 /* Writes the placement, then tells about it. */
 static int deliver(const plan_job *self, plan_report *report)
 {
@@ -187,30 +238,36 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
         return fail(&error);
     }
-    note_assumption(self);
+    if (self->assumes_experts) {
+        note_assumed_experts(eplb_load_experts(self->load));
+    }
     int exit_code =
         values->detailed_exitcode && report->proposes_changes ? EXIT_CHANGES : EXIT_DONE;
     if (values->json) {
         return plan_report_print_json(report, exit_code);
     }
-    bool map_on_stdout = values->out != NULL && strcmp(values->out, "-") == 0;
-    plan_report_print(report, map_on_stdout ? stderr : stdout);
+    plan_report_print(report, writes_to_stdout(self) ? stderr : stdout);
     return output_finish(exit_code);
 }
 
 static int run(plan_job *self)
 {
     eplb_error error;
-    eplb_status (*const steps[])(plan_job *, eplb_error *) = {read_load, read_current_of,
-                                                              make_cluster, make_plan, repair};
+    eplb_status (*const steps[])(plan_job *, eplb_error *) = {
+        read_load, read_current_of, make_cluster, check_lost_experts, make_plan, repair};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);
         }
     }
     plan_report report;
-    if (plan_report_create(&report, self->load, self->plan, result_of(self), self->current,
-                           &error) != EPLB_OK) {
+    const plan_subject subject = {.load = self->load,
+                                  .objective = (eplb_objective)self->values->objective,
+                                  .plan = self->plan,
+                                  .placement = result_of(self),
+                                  .current = self->current,
+                                  .expert_bytes = self->values->expert_bytes};
+    if (plan_report_create(&report, &subject, &error) != EPLB_OK) {
         return fail(&error);
     }
     int exit_code = deliver(self, &report);
@@ -225,6 +282,30 @@ static void release(plan_job *self)
     eplb_cluster_destroy(&self->cluster);
     eplb_placement_destroy(&self->current);
     eplb_load_destroy(&self->load);
+    model_answers_release(&self->model);
+}
+
+/* --groups is never chosen silently: whole groups on one node cost balance. */
+static void note_groups(const plan_values *values, const model_config *model)
+{
+    if (values->algorithm == EPLB_ALGORITHM_EPLB && values->gpus_per_node > 0 &&
+        values->groups == NOT_GIVEN && model->groups > 1) {
+        fprintf(stderr,
+                "eplb: the model has %d groups of experts: --groups %d keeps each on one "
+                "node\n",
+                model->groups, model->groups);
+    }
+}
+
+static int ask_model(plan_values *values, model_answers *model)
+{
+    const model_questions open = {.experts = &values->experts,
+                                  .dense_layers = &values->dense_layers,
+                                  .expert_bytes = &values->expert_bytes,
+                                  .needs_expert_bytes = values->gpu_memory.items != NULL};
+    int exit_code = model_answer(model, values->model, &open);
+    note_groups(values, &model->config);
+    return exit_code;
 }
 
 int command_plan(int argc, char **argv)
@@ -237,6 +318,7 @@ int command_plan(int argc, char **argv)
     if (options_parse(&plan_command, argc, argv, &values, &exit_code)) {
         exit_code = plan_values_check(&values);
         exit_code = exit_code == EXIT_DONE ? find_formats(&job) : exit_code;
+        exit_code = exit_code == EXIT_DONE ? ask_model(&values, &job.model) : exit_code;
         exit_code = exit_code == EXIT_DONE ? run(&job) : exit_code;
     }
     release(&job);

@@ -3,31 +3,21 @@
 #include "output.h"
 #include "plan_report.h"
 
-/* A number, or null where there is none. */
-static void add_number(cJSON *object, const char *name, bool exists, double value)
-{
-    if (exists) {
-        cJSON_AddNumberToObject(object, name, value);
-    } else {
-        cJSON_AddNullToObject(object, name);
-    }
-}
-
-static void add_summary(cJSON *document, const char *name, const plan_report *self,
-                        const plan_summary *summary)
-{
-    cJSON *object = cJSON_AddObjectToObject(document, name);
-    add_number(object, "mean", self->scored_layers > 0, summary->mean);
-    add_number(object, "worst", self->scored_layers > 0, summary->worst);
-}
-
 static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
 {
-    if (self->has_current) {
-        json_add_integer(object, "copies", copies);
-    } else {
-        cJSON_AddNullToObject(object, "copies");
+    json_add_known_integer(object, "copies", self->has_current, copies);
+}
+
+/* From the GPU with the fewest to that with the most. */
+static void add_range(cJSON *document, const char *name, bool exists, int64_t fewest, int64_t most)
+{
+    if (!exists) {
+        cJSON_AddNullToObject(document, name);
+        return;
     }
+    cJSON *object = cJSON_AddObjectToObject(document, name);
+    json_add_integer(object, "min", fewest);
+    json_add_integer(object, "max", most);
 }
 
 static void add_shape(cJSON *document, const plan_report *self)
@@ -35,25 +25,31 @@ static void add_shape(cJSON *document, const plan_report *self)
     json_add_integer(document, "layers", self->layers);
     json_add_integer(document, "experts", self->experts);
     json_add_integer(document, "gpus", self->gpus);
+    json_add_integer(document, "live_gpus", self->live_gpus);
     json_add_integer(document, "slots", self->slots);
     json_add_integer(document, "redundant", self->slots - self->experts);
-    cJSON_AddStringToObject(document, "objective", "sum");
+    add_range(document, "slots_per_gpu", true, self->fewest_slots, self->most_slots);
+    bool has_bytes = self->expert_bytes > 0;
+    json_add_known_integer(document, "expert_bytes", has_bytes, self->expert_bytes);
+    add_range(document, "weight_bytes_per_gpu", has_bytes, self->fewest_bytes, self->most_bytes);
+    cJSON_AddStringToObject(document, "objective", eplb_objective_name(self->objective));
     json_add_integer(document, "scenarios", self->scenarios);
     cJSON_AddStringToObject(document, "algorithm", self->algorithm);
 }
 
 static void add_results(cJSON *document, const plan_report *self)
 {
-    add_summary(document, "imbalance_even_spread", self, &self->spread);
+    json_add_summary(document, "imbalance_even_spread", self->scored_layers > 0, &self->spread);
     if (self->has_current) {
-        add_summary(document, "imbalance_before", self, &self->before);
+        json_add_summary(document, "imbalance_before", self->scored_layers > 0, &self->before);
     } else {
         cJSON_AddNullToObject(document, "imbalance_before");
     }
-    add_summary(document, "imbalance_after", self, &self->after);
-    add_summary(document, "lower_bound", self, &self->bound);
+    json_add_summary(document, "imbalance_after", self->scored_layers > 0, &self->after);
+    json_add_summary(document, "lower_bound", self->scored_layers > 0, &self->bound);
     add_copies(document, self, self->copies);
-    cJSON_AddNullToObject(document, "bytes_to_copy");  /* the size of an expert is not known */
+    json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
+                           self->bytes_to_copy);
     cJSON_AddNullToObject(document, "target_reached"); /* no target can be asked for */
     cJSON_AddStringToObject(document, "stopped_by", eplb_stop_name(self->stop));
     cJSON_AddBoolToObject(document, "valid", self->valid);
@@ -68,12 +64,44 @@ static void add_layers(cJSON *document, const plan_report *self)
         const plan_row *row = &self->rows[l];
         cJSON *object = cJSON_CreateObject();
         json_add_integer(object, "layer", row->layer_id);
-        add_number(object, "imbalance_before", row->scored && self->has_current, row->before);
-        add_number(object, "imbalance_after", row->scored, row->after);
-        add_number(object, "lower_bound", row->scored, row->bound);
+        json_add_number(object, "imbalance_before", row->scored && self->has_current, row->before);
+        json_add_number(object, "imbalance_after", row->scored, row->after);
+        json_add_number(object, "lower_bound", row->scored, row->bound);
         add_copies(object, self, row->copies);
         cJSON_AddItemToArray(list, object);
     }
+}
+
+static void add_scenarios(cJSON *document, const plan_report *self)
+{
+    cJSON *list = cJSON_AddArrayToObject(document, "per_scenario");
+    for (int32_t k = 0; k < self->scenarios; k++) {
+        const plan_scenario *s = &self->scenario[k];
+        bool has_before = s->layers > 0 && self->has_current;
+        cJSON *object = cJSON_CreateObject();
+        json_add_text(object, "name", s->name);
+        cJSON_AddNumberToObject(object, "weight", s->weight);
+        json_add_number(object, "imbalance_before_mean", has_before, s->before.mean);
+        json_add_number(object, "imbalance_before_worst", has_before, s->before.worst);
+        json_add_number(object, "imbalance_after_mean", s->layers > 0, s->after.mean);
+        json_add_number(object, "imbalance_after_worst", s->layers > 0, s->after.worst);
+        cJSON_AddItemToArray(list, object);
+    }
+}
+
+static void add_losses(cJSON *document, const plan_report *self)
+{
+    cJSON *list = cJSON_AddArrayToObject(document, "lost_experts");
+    for (int32_t i = 0; i < self->losses; i++) {
+        cJSON *object = cJSON_CreateObject();
+        json_add_integer(object, "layer", self->loss[i].layer_id);
+        cJSON *experts = cJSON_AddArrayToObject(object, "experts");
+        for (int32_t e = 0; e < self->loss[i].count; e++) {
+            cJSON_AddItemToArray(experts, cJSON_CreateNumber(self->loss[i].experts[e]));
+        }
+        cJSON_AddItemToArray(list, object);
+    }
+    json_add_integer(document, "lost_by_single_failure", self->fragile);
 }
 
 int plan_report_print_json(const plan_report *self, int exit_code)
@@ -85,6 +113,8 @@ int plan_report_print_json(const plan_report *self, int exit_code)
         json_add_text(document, "out", self->out);
         cJSON_AddStringToObject(document, "format", eplb_format_name(self->format));
     }
+    add_scenarios(document, self);
+    add_losses(document, self);
     add_layers(document, self);
     return json_finish(document, exit_code);
 }

@@ -6,16 +6,32 @@
 #include <eplb/plan.h>
 
 #include "message.h"
+#include "model_options.h"
+#include "pins.h"
+#include "standard_input.h"
 
 const char *const plan_algorithms[] = {"search", "eplb", NULL};
+
+/* In the order of eplb_objective, and of the values of --lost-experts. */
+static const char *const objectives[] = {"mean-of-max", "max-of-max", "sum", NULL};
+static const char *const lost_choices[] = {"load", "fail", NULL};
 
 #define AT(field) offsetof(plan_values, field)
 
 static const option options[] = {
-    {"load", "FILE",
-     "counts of tokens per expert; - is standard input. Rows of the same step and layer add up, as "
-     "in concatenated logs of ranks. Repeated: each file is a scenario, and their sum is planned",
+    {"load", "SOURCE",
+     "logged counts of tokens per expert, [NAME=]PATH[,PATH...][:WEIGHT]; several paths, or a "
+     "directory, are ranks that are summed; - is standard input; may be given more than once: each "
+     "is a scenario",
      OPTION_TEXTS, AT(loads), 0, 0, NULL},
+    {"slices", "N",
+     "scenarios that each source is cut into, runs of steps with equal tokens (default: up to 16 "
+     "for a single source, else 1; 1 sums it)",
+     OPTION_INT, AT(slices), 1, EPLB_MAX_SCENARIOS, NULL},
+    {"objective", "mean-of-max|max-of-max|sum",
+     "what to make small in each layer: the mean of the scenarios' imbalances (default), the "
+     "largest, or the imbalance of their summed tokens",
+     OPTION_CHOICE, AT(objective), 0, 0, objectives},
     {"from", "FORMAT", "format of the counts (default: recognised by content)", OPTION_TEXT,
      AT(from), 0, 0, NULL},
     {"experts", "N", "logical experts; files that contradict it are refused", OPTION_INT,
@@ -24,18 +40,43 @@ static const option options[] = {
      "model layers that are dense, such as 0-2,60, or none (default: where the files list all "
      "model layers, those without tokens)",
      OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    {"model", "FILE", MODEL_HELP, OPTION_TEXT, AT(model), 0, 0, NULL},
     {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
      NULL},
     {"gpus-per-node", "N",
-     "GPUs of a node (default: all on one node); in this version it has an effect only with "
-     "--groups",
-     OPTION_INT, AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
+     "GPUs of a node (default: all on one node), for --spread-nodes and --groups", OPTION_INT,
+     AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
     {"slots", "P", "slots of a layer, all GPUs together", OPTION_INT, AT(slots), 1, EPLB_MAX_SLOTS,
      NULL},
     {"redundant", "R", "or: redundant experts of a layer; P = experts + R", OPTION_INT,
      AT(redundant), 0, EPLB_MAX_SLOTS, NULL},
+    {"gpu-memory", "LIST",
+     "or: as many slots as the memory of the GPUs holds, such as 80GiB, or one size for each GPU, "
+     "such as 80GiB,80GiB,40GiB; then GPUs may have different numbers of slots",
+     OPTION_SIZES, AT(gpu_memory), 1, 0, NULL},
+    {"reserve", "SIZE",
+     "of each GPU's memory, for all but the experts: other weights, cache, activations (default 0)",
+     OPTION_SIZE, AT(reserve), 0, 0, NULL},
+    {"expert-bytes", "SIZE", EXPERT_BYTES_HELP, OPTION_SIZE, AT(expert_bytes), 1, 0, NULL},
     {"current", "FILE", "placement in force: plan from it, and count what must be copied",
      OPTION_TEXT, AT(current), 0, 0, NULL},
+    {"dead-gpus", "LIST", "GPUs that have failed, such as 3 or 8-15: they get nothing", OPTION_IDS,
+     AT(dead_gpus), 0, EPLB_MAX_GPUS - 1, NULL},
+    {"lost-experts", "load|fail",
+     "experts of --current that only dead GPUs have: load their weights from storage (default), or "
+     "fail",
+     OPTION_CHOICE, AT(lost_experts), 0, 0, lost_choices},
+    {"min-replicas", "N", "replicas that each expert has at least (default 1)", OPTION_INT,
+     AT(min_replicas), 1, EPLB_MAX_GPUS, NULL},
+    {"max-replicas", "N", "and at most (default: one on each live GPU)", OPTION_INT,
+     AT(max_replicas), 1, EPLB_MAX_GPUS, NULL},
+    {"spread-nodes", NULL,
+     "put an expert's replicas on different nodes first; needs --gpus-per-node", OPTION_FLAG,
+     AT(spread_nodes), 0, 0, NULL},
+    {"pin", "LAYER:EXPERT:GPU",
+     "a replica that must be there, such as 3:17:0; LAYER (its number in the loads) and GPU may be "
+     "all; may be given more than once",
+     OPTION_TEXTS, AT(pins), 0, 0, NULL},
     {"algorithm", "search|eplb",
      "search, or eplb: the classical algorithm, for comparison (default search)", OPTION_CHOICE,
      AT(algorithm), 0, 0, plan_algorithms},
@@ -62,8 +103,10 @@ static const option options[] = {
 
 const command plan_command = {
     .name = "plan",
-    .usage = "--load FILE [--load FILE]... --gpus N (--slots P | --redundant R) [--current FILE] "
-             "[--out FILE [--to FORMAT]] [OPTION...]",
+    .usage =
+        "--load SOURCE [--load SOURCE]... --gpus N (--slots P | --redundant R | --gpu-memory LIST "
+        "(--expert-bytes SIZE | --model FILE)) [--current FILE] [--out FILE [--to FORMAT]] "
+        "[OPTION...]",
     .notes =
         "Decides how many replicas each expert gets and which GPU holds each, so that the busiest "
         "GPU of every layer has as little load as can be. Prints the imbalance (busiest GPU / "
@@ -78,36 +121,69 @@ const command plan_command = {
 };
 
 const plan_values plan_values_default = {
-    .slots = NOT_GIVEN, .redundant = NOT_GIVEN, .groups = NOT_GIVEN, .effort = 5};
+    .slots = NOT_GIVEN,
+    .redundant = NOT_GIVEN,
+    .groups = NOT_GIVEN,
+    .min_replicas = 1,
+    .max_replicas = -1,
+    .effort = 5,
+};
 
-static bool is_standard_input(const char *path)
+/* The slots are given in one of three ways. */
+static int check_slots(const plan_values *values)
 {
-    return path != NULL && strcmp(path, "-") == 0;
+    const char *name = plan_command.name;
+    bool has_slots = values->slots != NOT_GIVEN;
+    bool has_redundant = values->redundant != NOT_GIVEN;
+    bool has_memory = values->gpu_memory.items != NULL;
+    if (!has_slots && !has_redundant && !has_memory) {
+        return usage_error(name, "--slots P, --redundant R or --gpu-memory LIST is missing");
+    }
+    if (has_slots && has_redundant) {
+        return usage_error(name, "--slots and --redundant exclude each other");
+    }
+    if (has_memory && (has_slots || has_redundant)) {
+        return usage_error(name, "--%s and --gpu-memory exclude each other",
+                           has_slots ? "slots" : "redundant");
+    }
+    if (has_memory && values->gpu_memory.count != 1 && values->gpu_memory.count != values->gpus) {
+        return usage_error(name, "--gpu-memory: %d sizes for %d GPUs: give one, or one for each",
+                           values->gpu_memory.count, values->gpus);
+    }
+    if (has_memory && values->expert_bytes == 0 && values->model == NULL) {
+        return usage_error(name, "--gpu-memory needs --expert-bytes SIZE or --model FILE");
+    }
+    if (!has_memory && values->reserve > 0) {
+        return usage_error(name, "--reserve goes with --gpu-memory");
+    }
+    return EXIT_DONE;
 }
 
-static int32_t uses_of_standard_input(const plan_values *values)
+static int check_pins(const plan_values *values)
 {
-    int32_t uses = is_standard_input(values->current) ? 1 : 0;
-    for (int32_t i = 0; i < values->loads.count; i++) {
-        uses += is_standard_input(values->loads.items[i]) ? 1 : 0;
+    pin_text pin;
+    for (int32_t i = 0; i < values->pins.count; i++) {
+        if (!parse_pin(values->pins.items[i], &pin)) {
+            return usage_error(plan_command.name,
+                               "--pin '%s': not LAYER:EXPERT:GPU, numbers, or all for LAYER or GPU",
+                               values->pins.items[i]);
+        }
     }
-    return uses;
+    return EXIT_DONE;
 }
 
 int plan_values_check(const plan_values *values)
 {
     const char *name = plan_command.name;
     if (values->loads.count == 0) {
-        return usage_error(name, "--load FILE is missing");
+        return usage_error(name, "--load SOURCE is missing");
     }
     if (values->gpus == 0) {
         return usage_error(name, "--gpus N is missing");
     }
-    if (values->slots == NOT_GIVEN && values->redundant == NOT_GIVEN) {
-        return usage_error(name, "--slots P or --redundant R is missing");
-    }
-    if (values->slots != NOT_GIVEN && values->redundant != NOT_GIVEN) {
-        return usage_error(name, "--slots and --redundant exclude each other");
+    int exit_code = check_slots(values);
+    if (exit_code != EXIT_DONE) {
+        return exit_code;
     }
     if (values->groups != NOT_GIVEN && values->algorithm != EPLB_ALGORITHM_EPLB) {
         return usage_error(name, "--groups needs --algorithm eplb");
@@ -115,14 +191,25 @@ int plan_values_check(const plan_values *values)
     if (values->groups != NOT_GIVEN && values->gpus_per_node == 0) {
         return usage_error(name, "--groups needs --gpus-per-node");
     }
+    if (values->spread_nodes && values->gpus_per_node == 0) {
+        return usage_error(name, "--spread-nodes needs --gpus-per-node");
+    }
+    if (values->lost_experts == LOST_FAIL && values->current == NULL) {
+        return usage_error(name, "--lost-experts goes with --current");
+    }
+    if (values->dead_gpus.count > 0 &&
+        values->dead_gpus.items[values->dead_gpus.count - 1] >= values->gpus) {
+        return usage_error(name, "--dead-gpus: there is no GPU %d of %d",
+                           values->dead_gpus.items[values->dead_gpus.count - 1], values->gpus);
+    }
     if (values->to != NULL && values->out == NULL) {
         return usage_error(name, "--to '%s' needs --out FILE", values->to);
     }
-    if (uses_of_standard_input(values) > 1) {
+    if (uses_of_standard_input(&values->loads, values->current) > 1) {
         return usage_error(name, "--load and --current: standard input can be read once");
     }
     if (values->json && values->out != NULL && strcmp(values->out, "-") == 0) {
         return usage_error(name, "--json and --out - both want standard output");
     }
-    return EXIT_DONE;
+    return check_pins(values);
 }

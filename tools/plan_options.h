@@ -15,10 +15,22 @@ typedef struct plan_values {
     int32_t gpus;
     int32_t gpus_per_node; /* 0: all on one */
     int32_t slots;
+    size_list gpu_memory;
+    int64_t reserve;
+    int64_t expert_bytes; /* 0: not known */
+    const char *model;
     int32_t redundant;
     const char *current;
     int32_t algorithm;
     int32_t groups;
+    int32_t objective;
+    int32_t slices; /* 0: what the library does */
+    int32_t min_replicas;
+    int32_t max_replicas; /* -1: no limit */
+    bool spread_nodes;
+    text_list pins;
+    id_list dead_gpus;
+    int32_t lost_experts; /* what to do about them */
     int32_t effort;
     int32_t threads;
     bool repair;
@@ -33,6 +45,9 @@ extern const plan_values plan_values_default;
 
 /* Names of the values of eplb_algorithm; ends with NULL. */
 extern const char *const plan_algorithms[];
+
+/* Values of --lost-experts. */
+enum { LOST_LOAD, LOST_FAIL };
 
 /* What each option alone cannot tell: what is missing, and what goes together. Returns an exit
  * code, with a message. */

@@ -2,21 +2,16 @@
 #include "plan_report.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-typedef struct measure {
-    const eplb_load *load;
-    const eplb_plan *plan;
-    const eplb_placement *placement;
-    const eplb_placement *current;
-    eplb_placement *spread; /* one layer */
-    double *sums;           /* [experts]: the planned objective */
-} measure;
+#include "memory.h"
 
-static eplb_status measure_row(const measure *self, int32_t layer, plan_row *row, eplb_error *error)
+/* The layers' results: what the plan says, and what the even spread and a repaired placement are
+ * worth. */
+static eplb_status measure_row(const plan_subject *subject, const eplb_placement *spread,
+                               int32_t layer, plan_row *row, eplb_error *error)
 {
     eplb_plan_layer planned = {.struct_size = sizeof(planned)};
-    eplb_status status = eplb_plan_get_layer(self->plan, layer, &planned, error);
+    eplb_status status = eplb_plan_get_layer(subject->plan, layer, &planned, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -25,42 +20,32 @@ static eplb_status measure_row(const measure *self, int32_t layer, plan_row *row
                       .before = planned.imbalance_before,
                       .after = planned.imbalance_after,
                       .bound = planned.lower_bound};
-    status = eplb_load_sum_row(self->load, layer, self->sums, NULL, error);
-    if (status == EPLB_OK) {
-        status = eplb_placement_imbalance(self->spread, 0, self->sums, &row->spread, error);
+    status = eplb_placement_objective(spread, 0, subject->load, layer, subject->objective,
+                                      &row->spread, error);
+    if (status == EPLB_OK && subject->placement != eplb_plan_placement(subject->plan)) {
+        status = eplb_placement_objective(subject->placement, layer, subject->load, layer,
+                                          subject->objective, &row->after, error);
     }
-    if (status == EPLB_OK && self->placement != eplb_plan_placement(self->plan)) {
-        status = eplb_placement_imbalance(self->placement, layer, self->sums, &row->after, error);
-    }
-    if (status == EPLB_OK && self->current != NULL) {
-        status = eplb_placement_copies(self->current, self->placement, layer, &row->copies, error);
-    }
-    return status;
-}
-
-static eplb_status measure_rows(measure *self, plan_report *report, eplb_error *error)
-{
-    int32_t experts = report->experts;
-    self->sums = calloc((size_t)experts, sizeof(*self->sums));
-    report->rows = calloc((size_t)report->layers, sizeof(*report->rows));
-    if (self->sums == NULL || report->rows == NULL) {
-        return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
-    }
-    eplb_status status = eplb_placement_create(
-        &self->spread, NULL, eplb_placement_cluster(self->placement), 1, experts, error);
-    if (status == EPLB_OK) {
-        status = eplb_placement_spread(self->spread, 0, error);
-    }
-    for (int32_t l = 0; l < report->layers && status == EPLB_OK; l++) {
-        status = measure_row(self, l, &report->rows[l], error);
+    if (status == EPLB_OK && subject->current != NULL) {
+        status =
+            eplb_placement_copies(subject->current, subject->placement, layer, &row->copies, error);
     }
     return status;
 }
 
-static void add(plan_summary *summary, double imbalance)
+static eplb_status measure_rows(plan_report *self, const plan_subject *subject, eplb_error *error)
 {
-    summary->mean += imbalance;
-    summary->worst = imbalance > summary->worst ? imbalance : summary->worst;
+    eplb_placement *spread = NULL;
+    const eplb_cluster *cluster = eplb_placement_cluster(subject->placement);
+    eplb_status status = eplb_placement_create(&spread, NULL, cluster, 1, self->experts, error);
+    if (status == EPLB_OK) {
+        status = eplb_placement_spread(spread, 0, error);
+    }
+    for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
+        status = measure_row(subject, spread, l, &self->rows[l], error);
+    }
+    eplb_placement_destroy(&spread);
+    return status;
 }
 
 static void summarise(plan_report *self)
@@ -70,60 +55,196 @@ static void summarise(plan_report *self)
         self->copies += row->copies;
         if (row->scored) {
             self->scored_layers++;
-            add(&self->spread, row->spread);
-            add(&self->before, row->before);
-            add(&self->after, row->after);
-            add(&self->bound, row->bound);
+            summary_add(&self->spread, row->spread);
+            summary_add(&self->before, row->before);
+            summary_add(&self->after, row->after);
+            summary_add(&self->bound, row->bound);
         }
     }
-    plan_summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
-    for (size_t i = 0; i < 4 && self->scored_layers > 0; i++) {
-        summaries[i]->mean /= (double)self->scored_layers;
+    summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
+    for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
+        summary_finish(summaries[i], self->scored_layers);
     }
 }
 
 /* Without a placement in force, any plan is news. */
-static bool proposes_changes(const measure *self, const plan_report *report)
+static bool proposes_changes(const plan_subject *subject, const plan_report *report)
 {
-    return self->current == NULL || report->copies > 0 ||
-           eplb_placement_slots(self->current) != eplb_placement_slots(self->placement);
+    return subject->current == NULL || report->copies > 0 ||
+           eplb_placement_slots(subject->current) != eplb_placement_slots(subject->placement);
 }
 
-eplb_status plan_report_create(plan_report *self, const eplb_load *load, const eplb_plan *plan,
-                               const eplb_placement *placement, const eplb_placement *current,
-                               eplb_error *error)
+/* One scenario in one layer; false: it has no load there. */
+static eplb_status measure_scenario(const plan_subject *subject, int32_t k, int32_t layer,
+                                    plan_scenario *scenario, eplb_error *error)
 {
-    *self = (plan_report){
-        .layers = eplb_load_layers(load),
-        .experts = eplb_load_experts(load),
-        .gpus = eplb_cluster_gpus(eplb_placement_cluster(placement)),
-        .slots = eplb_placement_slots(placement),
-        .scenarios = eplb_load_scenarios(load),
-        .has_current = current != NULL,
-    };
-    measure measured = {.load = load, .plan = plan, .placement = placement, .current = current};
-    eplb_plan_info info = {.struct_size = sizeof(info)};
-    eplb_status status = eplb_plan_get_info(plan, &info, error);
-    if (status == EPLB_OK) {
-        self->stop = (eplb_stop)info.stop;
-        status = measure_rows(&measured, self, error);
+    double imbalance;
+    const double *row = eplb_load_row(subject->load, k, layer);
+    eplb_status status =
+        eplb_placement_imbalance(subject->placement, layer, row, &imbalance, error);
+    if (status != EPLB_OK || !(imbalance > 0.0)) {
+        return status;
     }
-    eplb_placement_destroy(&measured.spread);
-    free(measured.sums);
+    scenario->layers++;
+    summary_add(&scenario->after, imbalance);
+    if (subject->current != NULL) {
+        status = eplb_placement_imbalance(subject->current, layer, row, &imbalance, error);
+        summary_add(&scenario->before, imbalance);
+    }
+    return status;
+}
+
+static eplb_status measure_scenarios(plan_report *self, const plan_subject *subject,
+                                     eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    for (int32_t k = 0; k < self->scenarios && status == EPLB_OK; k++) {
+        plan_scenario *scenario = &self->scenario[k];
+        const char *name = eplb_load_scenario_name(subject->load, k);
+        scenario->name = name != NULL ? name : "";
+        scenario->weight = eplb_load_scenario_weight(subject->load, k);
+        for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
+            status = measure_scenario(subject, k, l, scenario, error);
+        }
+        summary_finish(&scenario->after, scenario->layers);
+        summary_finish(&scenario->before, scenario->layers);
+    }
+    return status;
+}
+
+static eplb_status find_losses(plan_report *self, const plan_subject *subject, eplb_error *error)
+{
+    const eplb_cluster *cluster = eplb_placement_cluster(subject->placement);
+    eplb_status status = EPLB_OK;
+    for (int32_t l = 0; l < self->layers && status == EPLB_OK && subject->current != NULL; l++) {
+        plan_loss *loss = &self->loss[self->losses];
+        int32_t count;
+        status = eplb_placement_lost_experts(subject->current, cluster, l, NULL, 0, &count, error);
+        if (status != EPLB_OK || count == 0) {
+            continue;
+        }
+        loss->experts = calloc((size_t)count, sizeof(*loss->experts));
+        if (loss->experts == NULL) {
+            return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
+        }
+        loss->layer_id = eplb_load_layer_ids(subject->load)[l];
+        self->losses++;
+        status = eplb_placement_lost_experts(subject->current, cluster, l, loss->experts, count,
+                                             &loss->count, error);
+    }
+    return status;
+}
+
+static eplb_status find_fragile_layer(plan_report *self, const plan_subject *subject,
+                                      eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
+        int32_t lost;
+        int32_t gpu;
+        status = eplb_placement_single_failure(subject->placement, l, &lost, &gpu, error);
+        if (status == EPLB_OK && lost > self->fragile) {
+            self->fragile = lost;
+            self->fragile_layer_id = eplb_load_layer_ids(subject->load)[l];
+            self->fragile_gpu = gpu;
+        }
+    }
+    return status;
+}
+
+static eplb_status measure(plan_report *self, const plan_subject *subject, eplb_error *error)
+{
+    eplb_plan_info info = {.struct_size = sizeof(info)};
+    eplb_status status = eplb_plan_get_info(subject->plan, &info, error);
+    self->stop = (eplb_stop)info.stop;
+    eplb_status (*const parts[])(plan_report *, const plan_subject *, eplb_error *) = {
+        measure_rows, measure_scenarios, find_losses, find_fragile_layer};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == EPLB_OK; i++) {
+        status = parts[i](self, subject, error);
+    }
+    return status;
+}
+
+static void find_slots_of_gpus(plan_report *self, const eplb_cluster *cluster)
+{
+    self->fewest_slots = eplb_cluster_gpu_slots(cluster, 0);
+    for (int32_t g = 0; g < self->gpus; g++) {
+        int32_t slots = eplb_cluster_gpu_slots(cluster, g);
+        self->fewest_slots = slots < self->fewest_slots ? slots : self->fewest_slots;
+        self->most_slots = slots > self->most_slots ? slots : self->most_slots;
+    }
+}
+
+static eplb_status weigh(plan_report *self, eplb_error *error)
+{
+    int64_t bytes = self->expert_bytes;
+    eplb_status status =
+        weight_bytes(&self->fewest_bytes, bytes, self->fewest_slots, self->layers, error);
+    if (status == EPLB_OK) {
+        status = weight_bytes(&self->most_bytes, bytes, self->most_slots, self->layers, error);
+    }
+    return status == EPLB_OK ? weight_bytes(&self->bytes_to_copy, bytes, self->copies, 1, error)
+                             : status;
+}
+
+eplb_status plan_report_create(plan_report *self, const plan_subject *subject, eplb_error *error)
+{
+    const eplb_cluster *cluster = eplb_placement_cluster(subject->placement);
+    *self = (plan_report){
+        .layers = eplb_load_layers(subject->load),
+        .experts = eplb_load_experts(subject->load),
+        .gpus = eplb_cluster_gpus(cluster),
+        .live_gpus = eplb_cluster_live_gpus(cluster),
+        .slots = eplb_placement_slots(subject->placement),
+        .scenarios = eplb_load_scenarios(subject->load),
+        .objective = subject->objective,
+        .has_current = subject->current != NULL,
+        .expert_bytes = subject->expert_bytes,
+    };
+    find_slots_of_gpus(self, cluster);
+    self->rows = calloc((size_t)self->layers, sizeof(*self->rows));
+    self->scenario = calloc((size_t)self->scenarios, sizeof(*self->scenario));
+    self->loss = calloc((size_t)self->layers, sizeof(*self->loss));
+    bool has_memory = self->rows != NULL && self->scenario != NULL && self->loss != NULL;
+    eplb_status status = has_memory ? measure(self, subject, error)
+                                    : eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
     if (status != EPLB_OK) {
         plan_report_destroy(self);
         return status;
     }
     summarise(self);
-    self->proposes_changes = proposes_changes(&measured, self);
+    status = weigh(self, error);
+    if (status != EPLB_OK) {
+        plan_report_destroy(self);
+        return status;
+    }
+    self->proposes_changes = proposes_changes(subject, self);
     eplb_error violation = {0};
-    self->valid = eplb_placement_validate(placement, 0, &violation) == EPLB_OK;
+    self->valid = eplb_placement_validate(subject->placement, 0, &violation) == EPLB_OK;
     snprintf(self->violation, sizeof(self->violation), "%.150s", violation.message);
     return EPLB_OK;
 }
 
 void plan_report_destroy(plan_report *self)
 {
+    for (int32_t i = 0; i < self->losses; i++) {
+        free(self->loss[i].experts);
+    }
+    free(self->loss);
+    free(self->scenario);
     free(self->rows);
-    self->rows = NULL;
+    *self = (plan_report){0};
+}
+
+char *lost_list(const int32_t *some, int32_t count, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int32_t i = 0; i < count && i < LOST_SHOWN && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%d", i > 0 ? ", " : "", some[i]);
+    }
+    if (count > LOST_SHOWN && used < size) {
+        snprintf(text + used, size - used, " and %d more", count - LOST_SHOWN);
+    }
+    return text;
 }

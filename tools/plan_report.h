@@ -9,11 +9,7 @@
 #include <eplb/format.h>
 #include <eplb/plan.h>
 
-/* Over the scored layers; meaningless when there are none. */
-typedef struct plan_summary {
-    double mean;
-    double worst;
-} plan_summary;
+#include "summary.h"
 
 typedef struct plan_row {
     int32_t layer_id;
@@ -25,23 +21,70 @@ typedef struct plan_row {
     int64_t copies;
 } plan_row;
 
+/* One scenario: imbalances over the layers in which it has load. */
+typedef struct plan_scenario {
+    const char *name; /* the load's */
+    double weight;
+    int32_t layers; /* with load */
+    summary before;
+    summary after;
+} plan_scenario;
+
+/* Experts of a layer whose last copies are on dead GPUs. */
+typedef struct plan_loss {
+    int32_t layer_id;
+    int32_t count;
+    int32_t *experts; /* [count] */
+} plan_loss;
+
+/* Lists at most this many of them. */
+#define LOST_SHOWN 8
+
+/* "3, 17, 40 and 2 more" of `count` experts, of which `some` has the first LOST_SHOWN. Returns
+ * `text`. */
+char *lost_list(const int32_t *some, int32_t count, char *text, size_t size);
+
+/* What is told about. */
+typedef struct plan_subject {
+    const eplb_load *load;
+    eplb_objective objective;
+    const eplb_plan *plan;
+    const eplb_placement *placement; /* the plan's or one that was made from it */
+    const eplb_placement *current;   /* NULL: none */
+    int64_t expert_bytes;            /* of one layer; 0: not known */
+} plan_subject;
+
 typedef struct plan_report {
     int32_t layers;
     int32_t scored_layers;
     int32_t experts;
     int32_t gpus;
-    int32_t slots; /* of one layer */
+    int32_t slots;        /* of one layer */
+    int32_t fewest_slots; /* of a GPU, and the most */
+    int32_t most_slots;
+    int64_t expert_bytes; /* 0: not known, and neither are other bytes */
+    int64_t fewest_bytes; /* of experts' weights on a GPU, and the most */
+    int64_t most_bytes;
+    int64_t bytes_to_copy;
     int32_t scenarios;
+    eplb_objective objective;
+    int32_t live_gpus;
+    plan_scenario *scenario; /* [scenarios] */
+    int32_t losses;
+    plan_loss *loss; /* [losses] layers that lost experts */
+    int32_t fragile; /* most experts of a layer that a single failure would lose */
+    int32_t fragile_layer_id;
+    int32_t fragile_gpu;
     bool has_current;
     bool valid;
     char violation[160];    /* the first one, when not valid */
     int64_t repaired_slots; /* 0: nothing was repaired */
     eplb_stop stop;
     const char *algorithm;
-    plan_summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
-    plan_summary before;
-    plan_summary after;
-    plan_summary bound;
+    summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
+    summary before;
+    summary after;
+    summary bound;
     int64_t copies;
     bool proposes_changes;
     const char *out; /* the file written; NULL: none */
@@ -49,11 +92,8 @@ typedef struct plan_report {
     plan_row *rows; /* [layers] */
 } plan_report;
 
-/* Fills everything but `algorithm`, `repaired_slots`, `out` and `format`. `placement` is the plan's
- * or one that was made from it; `current` may be NULL. */
-eplb_status plan_report_create(plan_report *self, const eplb_load *load, const eplb_plan *plan,
-                               const eplb_placement *placement, const eplb_placement *current,
-                               eplb_error *error);
+/* Fills everything but `algorithm`, `repaired_slots`, `out` and `format`. */
+eplb_status plan_report_create(plan_report *self, const plan_subject *subject, eplb_error *error);
 void plan_report_destroy(plan_report *self);
 
 void plan_report_print(const plan_report *self, FILE *out);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan for people: the worst layers, mean and worst over all, and what to do next. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "byte_size.h"
+#include "line.h"
 #include "message.h"
 #include "plan_report.h"
 
@@ -20,16 +23,56 @@ static int compare_rows(const void *a, const void *b)
     return first->layer_id < second->layer_id ? -1 : 1;
 }
 
+/* "9", or "3 to 9" where GPUs differ. */
+static char *slots_of_gpus(const plan_report *self, char *text, size_t size)
+{
+    if (self->fewest_slots < self->most_slots) {
+        snprintf(text, size, "%" PRId32 " to %" PRId32, self->fewest_slots, self->most_slots);
+    } else {
+        snprintf(text, size, "%" PRId32, self->most_slots);
+    }
+    return text;
+}
+
+static void print_memory(const plan_report *self, FILE *out)
+{
+    char expert[32];
+    char fewest[32];
+    char most[32];
+    char slots[32];
+    bool differ = self->fewest_slots < self->most_slots;
+    fprintf(out, "Weights of experts on a GPU: %s%s%s (%s slot%s x %" PRId32 " layer%s x %s)\n",
+            differ ? format_byte_size(self->fewest_bytes, fewest, sizeof(fewest)) : "",
+            differ ? " to " : "", format_byte_size(self->most_bytes, most, sizeof(most)),
+            slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots), self->layers,
+            plural(self->layers), format_byte_size(self->expert_bytes, expert, sizeof(expert)));
+}
+
 static void print_header(const plan_report *self, FILE *out)
 {
+    char slots[32];
     fprintf(out,
-            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %" PRId32
-            " slot%s (%" PRId32 " slot%s, %" PRId32 " redundant), load of %" PRId32 " source%s\n",
+            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %s slot%s (%" PRId32
+            " slot%s, %" PRId32 " redundant), %" PRId32 " scenario%s\n",
             self->layers, plural(self->layers), self->experts, plural(self->experts), self->gpus,
-            plural(self->gpus), self->slots / self->gpus, plural(self->slots / self->gpus),
+            plural(self->gpus), slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots),
             self->slots, plural(self->slots), self->slots - self->experts, self->scenarios,
             plural(self->scenarios));
-    fputs("Imbalance of a layer: load of the busiest GPU / mean load; 1 is perfect.\n\n", out);
+    if (self->expert_bytes > 0) {
+        print_memory(self, out);
+    }
+    if (self->live_gpus < self->gpus) {
+        fprintf(out, "%" PRId32 " GPU%s dead: their slots stay empty.\n",
+                self->gpus - self->live_gpus, self->gpus - self->live_gpus == 1 ? " is" : "s are");
+    }
+    fputs("Imbalance of a layer: load of the busiest GPU / mean load; 1 is perfect", out);
+    if (self->scenarios > 1) {
+        static const char *const words[] = {"mean over the scenarios",
+                                            "the largest of the scenarios",
+                                            "of the scenarios' summed tokens"};
+        fprintf(out, " (%s: %s)", eplb_objective_name(self->objective), words[self->objective]);
+    }
+    fputs(".\n\n", out);
 }
 
 static void print_row(const plan_report *self, const plan_row *row, FILE *out)
@@ -79,12 +122,98 @@ static void print_summary(const plan_report *self, FILE *out)
             self->bound.worst);
 }
 
+/* Where " 3/16", the number of a slice, begins behind a name; else its end. */
+static const char *slice_number(const char *name)
+{
+    static const char digits[] = "0123456789";
+    const char *space = strrchr(name, ' ');
+    const char *slash = space != NULL ? space + 1 + strspn(space + 1, digits) : NULL;
+    bool is_slice = slash != NULL && slash > space + 1 && *slash == '/' && slash[1] != '\0' &&
+                    slash[1 + strspn(slash + 1, digits)] == '\0';
+    return is_slice ? space : name + strlen(name);
+}
+
+/* Paths are long: the file's name says enough. */
+static const char *short_name(const char *name)
+{
+    const char *start = slice_number(name);
+    while (start > name && start[-1] != '/') {
+        start--;
+    }
+    return *start != '\0' ? start : name;
+}
+
+static void print_scenarios(const plan_report *self, FILE *out)
+{
+    fprintf(out, "\n%-32s %7s %10s %10s %10s %10s\n", "Scenario", "weight", "before", "worst",
+            "after", "worst");
+    for (int32_t k = 0; k < self->scenarios; k++) {
+        const plan_scenario *s = &self->scenario[k];
+        char text[1024];
+        line shown = line_begin(text, sizeof(text));
+        line_add(&shown, "%s", short_name(s->name));
+        fprintf(out, "%-32s %7.3g", text, s->weight);
+        if (s->layers == 0) {
+            fputs("   no load\n", out);
+        } else if (self->has_current) {
+            fprintf(out, " %10.4f %10.4f %10.4f %10.4f\n", s->before.mean, s->before.worst,
+                    s->after.mean, s->after.worst);
+        } else {
+            fprintf(out, " %10s %10s %10.4f %10.4f\n", "-", "-", s->after.mean, s->after.worst);
+        }
+    }
+}
+
+/* What the next failure would take away. With a single replica of most experts that is so on every
+ * GPU and no news, unless GPUs have failed already. */
+static void print_fragile_layer(const plan_report *self, FILE *out)
+{
+    int64_t slots = (int64_t)(self->slots / self->gpus) * self->live_gpus;
+    bool has_room = slots >= 2 * (int64_t)self->experts;
+    if (self->fragile > 0 && (has_room || self->live_gpus < self->gpus)) {
+        fprintf(out,
+                "A single GPU's failure would lose up to %" PRId32 " expert%s of a layer (layer "
+                "%" PRId32 ", GPU %" PRId32 ")%s.\n",
+                self->fragile, plural(self->fragile), self->fragile_layer_id, self->fragile_gpu,
+                has_room ? "; --min-replicas 2 prevents it" : "");
+    }
+}
+
+/* Experts that dead GPUs took away. */
+static void print_losses(const plan_report *self, FILE *out)
+{
+    int32_t lost = 0;
+    for (int32_t i = 0; i < self->losses; i++) {
+        lost += self->loss[i].count;
+    }
+    if (lost > 0) {
+        fprintf(out,
+                "%" PRId32 " expert%s in %" PRId32 " layer%s lost the last copy with the dead "
+                "GPUs: load the weights from storage.\n",
+                lost, plural(lost), self->losses, plural(self->losses));
+    }
+    for (int32_t i = 0; i < self->losses && i < WORST_LAYERS; i++) {
+        char list[16 * LOST_SHOWN];
+        fprintf(out, "  layer %" PRId32 ": %s\n", self->loss[i].layer_id,
+                lost_list(self->loss[i].experts, self->loss[i].count, list, sizeof(list)));
+    }
+    if (self->losses > WORST_LAYERS) {
+        fprintf(out, "  and %" PRId32 " more layers (--json lists them)\n",
+                self->losses - WORST_LAYERS);
+    }
+}
+
 /* What the change costs and what it gains. */
 static void print_price(const plan_report *self, FILE *out)
 {
     bool one = self->copies == 1;
-    fprintf(out, "%" PRId64 " %s (%.1f a layer)", self->copies, one ? "copy" : "copies",
+    fprintf(out, "%" PRId64 " %s (%.1f a layer", self->copies, one ? "copy" : "copies",
             (double)self->copies / (double)self->layers);
+    if (self->expert_bytes > 0) {
+        char bytes[32];
+        fprintf(out, ", %s", format_byte_size(self->bytes_to_copy, bytes, sizeof(bytes)));
+    }
+    fputc(')', out);
     if (self->scored_layers > 0) {
         fprintf(out, " %s the mean imbalance from %.4f to %.4f", one ? "takes" : "take",
                 self->before.mean, self->after.mean);
@@ -130,6 +259,11 @@ void plan_report_print(const plan_report *self, FILE *out)
         print_worst_layers(self, out);
         print_summary(self, out);
     }
+    if (self->scored_layers > 0 && self->scenarios > 1) {
+        print_scenarios(self, out);
+    }
+    print_losses(self, out);
+    print_fragile_layer(self, out);
     print_remarks(self, out);
     print_next_step(self, out);
 }

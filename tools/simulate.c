@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include <eplb/eplb.h>
-#include <eplb/format.h>
+#include <eplb/source.h>
 
 #include "commands.h"
 #include "message.h"
@@ -92,7 +92,10 @@ static eplb_status read_popularity(router_values *values, eplb_load **load,
     eplb_read_options reading;
     eplb_read_options_init(&reading);
     reading.experts = values->experts;
-    eplb_status status = eplb_load_read(load, &hooks, &values->load, 1, &reading, error);
+    eplb_source_load_options whole;
+    eplb_source_load_options_init(&whole);
+    whole.slices = 1;
+    eplb_status status = eplb_source_load(load, &hooks, &values->load, 1, &reading, &whole, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -219,7 +222,7 @@ int command_simulate(int argc, char **argv)
     if (argc < 1) {
         return usage_error("simulate", "say what to simulate: router");
     }
-    if (strcmp(argv[0], "--help") == 0) {
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
         return command_router(argc, argv);
     }
     if (strcmp(argv[0], "router") != 0) {

@@ -17,6 +17,7 @@
 #include <eplb/step_stats.h>
 #include <eplb/trigger.h>
 #include <eplb/version.h>
+#include <eplb/waits.h>
 #include <eplb/window.h>
 
 #endif

@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include <eplb/hooks.h>
-#include <eplb/load.h>
 #include <eplb/placement.h>
 #include <eplb/status.h>
 
@@ -70,7 +69,8 @@ typedef struct eplb_read_options {
     int32_t max_layers;  /* rows of a step, and layer ids in counts are below it; default 1024 */
     int32_t max_experts; /* counts of a row, and expert ids are below it; default 4096 */
     int32_t max_slots;   /* slots of a layer; default 1048576 */
-    int64_t max_bytes;   /* a placement file; default 256 MiB. Counts have no limit: they stream. */
+    int64_t max_bytes;   /* a placement file or a snapshot; default 256 MiB. Other counts have no
+                          * limit: they stream. */
 } eplb_read_options;
 
 /* Writes the defaults. */
@@ -90,7 +90,7 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * Opens a file of counts and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
  * more than one, fits. `path` is copied. Memory: one row and a buffer of 128 KiB, whatever the size
  * of the file (a column-major .npy needs a window of up to 4 KiB for each expert, at most 16 MiB in
- * all).
+ * all, and a snapshot lies in memory whole).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,
@@ -110,20 +110,11 @@ EPLB_API eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_ro
 /* Closes the file, frees the reader and sets the pointer to NULL. */
 EPLB_API void eplb_counts_close(eplb_counts_reader **reader);
 
+/* Number of all hidden layers of the model, as the file says; 0: it does not. */
+EPLB_API int32_t eplb_counts_model_layers(const eplb_counts_reader *reader);
+
 /* The format that was recognised. */
 EPLB_API const eplb_format *eplb_counts_format(const eplb_counts_reader *reader);
-
-/*
- * Reads whole files into a load, one scenario for each, steps summed. All files must have the same
- * layers. In a file of full rows (all formats but CSV), layers with different numbers of rows are a
- * warning on the log: the file may have been cut. Where every file is of a format that lists all
- * hidden layers of the model, layers without any tokens in all files are dense: they are left out,
- * and the load knows the number of model layers (unless no layer has any tokens: then all are
- * kept). Scenarios are named after their files.
- */
-EPLB_API eplb_status eplb_load_read(eplb_load **out, const eplb_hooks *hooks,
-                                    const char *const *paths, int32_t count,
-                                    const eplb_read_options *options, eplb_error *error);
 
 /*
  * Reads a placement. The result has the shape that the file says and may still break the rules of

@@ -112,7 +112,8 @@ typedef struct eplb_violation {
     int32_t expert;
 } eplb_violation;
 
-#define EPLB_VALIDATE_ALLOW_EMPTY 1u /* empty slots are no violation */
+#define EPLB_VALIDATE_ALLOW_EMPTY 1u      /* empty slots are no violation */
+#define EPLB_VALIDATE_ALLOW_DUPLICATES 2u /* nor is an expert twice on a GPU */
 
 /*
  * Calls `visit` for each violation, layer by layer, in the order of slots and then experts, until
@@ -140,6 +141,22 @@ EPLB_API eplb_status eplb_placement_validate(const eplb_placement *placement, ui
  */
 EPLB_API eplb_status eplb_placement_copies(const eplb_placement *from, const eplb_placement *to,
                                            int32_t layer, int64_t *copies, eplb_error *error);
+
+/*
+ * Experts of one layer that have replicas in the placement but none on a live GPU of `cluster`,
+ * which has as many GPUs: GPUs have failed, and these experts' weights must come from storage.
+ * Writes them, ascending, at most `capacity` of them, into experts (may be NULL when capacity is
+ * 0); `count` gets how many there are. EPLB_ERROR_ARGUMENT when something does not match.
+ */
+EPLB_API eplb_status eplb_placement_lost_experts(const eplb_placement *placement,
+                                                 const eplb_cluster *cluster, int32_t layer,
+                                                 int32_t *experts, int32_t capacity, int32_t *count,
+                                                 eplb_error *error);
+
+/* Most experts of one layer that the failure of a single live GPU would lose, and the GPU (the
+ * smaller of equals; -1 when none would be lost). EPLB_ERROR_ARGUMENT for an index out of range. */
+EPLB_API eplb_status eplb_placement_single_failure(const eplb_placement *placement, int32_t layer,
+                                                   int32_t *lost, int32_t *gpu, eplb_error *error);
 
 EPLB_END_DECLS
 

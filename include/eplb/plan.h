@@ -60,6 +60,15 @@ typedef enum eplb_stop {
 /* The name that files and the command use, such as "local_optimum". A static string. */
 EPLB_API const char *eplb_stop_name(eplb_stop stop);
 
+/* A replica that must be in the plan: an expert that must stay where it is, or with gpu -1 a shared
+ * expert that every GPU has. */
+typedef struct eplb_pin {
+    int32_t layer; /* its index in the load; -1: every layer */
+    int32_t expert;
+    int32_t gpu;      /* -1: every live GPU */
+    int32_t reserved; /* 0 */
+} eplb_pin;
+
 typedef struct eplb_plan_options {
     uint32_t struct_size; /* sizeof(eplb_plan_options), written by eplb_plan_options_init */
     int32_t algorithm;    /* an eplb_algorithm; default EPLB_ALGORITHM_SEARCH */
@@ -76,6 +85,17 @@ typedef struct eplb_plan_options {
      * placement and EPLB_STOP_CANCELLED for the layers not yet planned. NULL (default): none. */
     int (*progress)(void *progress_context, int32_t layers_done, int32_t layers);
     void *progress_context;
+
+    /* Rules beyond validity; not for EPLB_ALGORITHM_EPLB. */
+    int32_t min_replicas; /* of each expert, so that a GPU may fail; >= 1, default 1 */
+    int32_t max_replicas; /* of each expert, >= 1, or -1 (default): one on each live GPU */
+
+    /* 1: an expert's replicas go to different nodes first: no node keeps a second one while another
+     * that has none could get it in exchange, without a pin in the way or another expert's replicas
+     * being less spread. Default 0. */
+    int32_t spread_nodes;
+    int32_t pin_count;    /* default 0 */
+    const eplb_pin *pins; /* [pin_count], borrowed for the call */
 } eplb_plan_options;
 
 /* Writes the defaults. */
@@ -91,9 +111,9 @@ typedef struct eplb_plan_layer {
     int32_t stop;            /* an eplb_stop */
     double imbalance_before; /* of the current placement; 0 without one */
     double imbalance_after;
-    double lower_bound; /* no placement of any replica counts has a smaller imbalance; with one
-                         * scenario that of eplb_lower_bound, the longest proof from effort 2 on
-                         * and the better the higher the effort */
+    double lower_bound; /* no placement that keeps the limits of replicas and the pins, with
+                         * whatever counts, has a smaller imbalance; higher
+                         * efforts look longer for a proof */
     int64_t copies;     /* (GPU, expert) pairs that the current placement lacks; 0 without one */
     int64_t moves;      /* local search moves looked at: the counted work */
 } eplb_plan_layer;
@@ -123,23 +143,25 @@ typedef struct eplb_plan eplb_plan;
  * load: layers x experts; layer ids go over to the placement. A layer without any load keeps its
  *     current placement, or gets an even spread.
  * cluster: live GPUs get all their slots filled, dead ones nothing.
- * current: the placement in force, or NULL. It must be valid, but for empty slots, with the load's
- *     layers (in the same order: ids are not compared) and experts and the same number of GPUs. A
- *     layer whose current placement is as good as the one found, or within the effort's tolerance
- *     of its bound, keeps it; so a plan is never worse than what it starts from, and planning the
- *     same load again from its own result copies nothing. A layer cannot keep empty slots, nor
- *     slots or GPUs that the cluster does not have any more. EPLB_ALGORITHM_EPLB plans every layer
- *     that has load afresh.
+ * current: the placement in force, or NULL. It must be valid, but for empty slots and experts
+ *     twice on a GPU, with the load's layers (in the same order: ids are not compared) and experts
+ *     and the same number of GPUs. A layer whose current placement is as good as the one found, or
+ * within the effort's tolerance of its bound, keeps it; so a plan is never worse than what it
+ * starts from, and planning the same load again from its own result copies nothing. A layer cannot
+ * keep empty slots, second copies, slots or GPUs that the cluster does not have any more, nor what
+ * breaks the rules of the options. EPLB_ALGORITHM_EPLB plans every layer that has load afresh.
  * options: NULL for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
- * nearest number that does); EPLB_ERROR_DATA for an invalid current placement;
- * EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match.
+ * nearest number that does), or no way was found to keep the rules; EPLB_ERROR_DATA for an invalid
+ * current placement; EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match;
+ * EPLB_ERROR_OVERFLOW when scenarios are to be summed and the sum is not finite.
  *
  * Cost at the default effort, one thread: see the benchmark; 58 layers of 256 experts on 32 GPUs
  * take a few milliseconds. Memory for each thread: some 60 bytes for each slot and expert and
- * GPUs * experts / 8 bytes, with two slots a GPU up to 800 bytes more for each expert; and 8 bytes
- * for each load, and the result.
+ * GPUs * experts / 4 bytes, with two slots a GPU up to 800 bytes more for each expert, and with
+ * several scenarios 24 bytes for each scenario and expert and 12
+ * for each scenario and GPU; once, 8 bytes for each layer and expert, and the result.
  */
 EPLB_API eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks,
                                       const eplb_load *load, const eplb_cluster *cluster,
@@ -157,6 +179,16 @@ EPLB_API eplb_status eplb_plan_get_info(const eplb_plan *plan, eplb_plan_info *i
                                         eplb_error *error);
 EPLB_API eplb_status eplb_plan_get_layer(const eplb_plan *plan, int32_t layer,
                                          eplb_plan_layer *result, eplb_error *error);
+
+/*
+ * What one layer of a placement (its row) is worth for one layer of a load: the objective that
+ * plans make small, as in eplb_plan_layer. 0 when the layer has no load. Errors as for
+ * eplb_placement_imbalance. Cost: O(scenarios * slots).
+ */
+EPLB_API eplb_status eplb_placement_objective(const eplb_placement *placement, int32_t row,
+                                              const eplb_load *load, int32_t layer,
+                                              eplb_objective objective, double *value,
+                                              eplb_error *error);
 
 /*
  * Lower bound of one layer's imbalance: loads [experts] >= 0 on the live GPUs of a cluster, over

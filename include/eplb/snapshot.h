@@ -3,13 +3,14 @@
  * Snapshots: what a window held at one moment, bucket by bucket, as exact sums. Snapshots of the
  * same step on several ranks add up (merge); snapshots of one rank or of all become a load, one
  * scenario for each bucket or run of buckets, and so do snapshots of several windows (prefill and
- * decode, classes of traffic) together.
+ * decode, classes of traffic) together. A snapshot can be packed into bytes, and so into a file.
  *
  * Threads: many threads may read a snapshot at once; whoever merges into it must be alone.
  */
 #ifndef EPLB_SNAPSHOT_H
 #define EPLB_SNAPSHOT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <eplb/hooks.h>
@@ -48,7 +49,7 @@ typedef struct eplb_snapshot_info {
     int32_t ranks;        /* of how many */
     int32_t ranks_held;   /* how many of them were merged, its own among them */
     int32_t buckets;      /* the snapshot has buckets first_bucket .. first_bucket + buckets - 1 */
-    int32_t reserved;     /* 0 */
+    int32_t model_layers; /* all hidden layers of the model; 0: unknown */
     int64_t first_bucket; /* buckets are numbered from 0 since the window was created */
     int64_t steps;        /* steps begun since then, of every kind */
     int64_t filled_steps; /* counted steps in the snapshot, the one in progress too; a step that
@@ -153,6 +154,78 @@ EPLB_API eplb_status eplb_snapshot_load(eplb_load **out, const eplb_hooks *hooks
                                         const eplb_snapshot *const *snapshots, int32_t count,
                                         const eplb_snapshot_load_options *options,
                                         eplb_error *error);
+
+/*
+ * Snapshots as bytes, for files and for ranks that send them to each other. The layout, version 1,
+ * is the same on every host; all integers are little-endian and nothing is padded:
+ *
+ *   byte  size
+ *      0  8     89 45 50 4c 42 53 0d 0a (EPLB_SNAPSHOT_MAGIC)
+ *      8  4     version; as all up to byte 15, the same in every version
+ *     12  4     checksum
+ *     16  4     layers L, 1..EPLB_MAX_LAYERS
+ *     20  4     experts E, 1..EPLB_MAX_EXPERTS
+ *     24  4     rank on which it was taken, below R
+ *     28  4     ranks R, 1..EPLB_MAX_RANKS
+ *     32  4     steps per bucket S, 1..EPLB_MAX_STEPS_PER_BUCKET
+ *     36  4     model layers; 0: unknown
+ *     40  4     buckets B, 0..EPLB_MAX_BUCKETS
+ *     44  8     number of the first bucket
+ *     52  8     steps begun, at least the number behind the last bucket, at most 2^63 - 1
+ *     60  8     bytes of the name N, with its NUL; 0: no name
+ *     68  4     checksum
+ *     72  4 L   layer ids, ascending
+ *         R     of each rank 1 when its counts are in, else 0; that of its own is 1
+ *         N     name
+ *         4     checksum
+ * and B times, oldest first
+ *         8     number of the bucket's first step; S after that of the bucket before
+ *         8 W   W = S / 64, rounded up: bit i % 64 of word i / 64 is 1 when the bucket's step i was
+ *               counted; other bits are 0
+ *         8     dropped tokens
+ *         8 L E tokens of each layer and expert; they and those dropped are 0 when no step was
+ *               counted
+ *         4     checksum
+ *
+ * A checksum is the CRC-32C (Castagnoli; RFC 3720) of all bytes before it but other checksums.
+ * Every byte that changed is found; of damage in several places one in 2^32 may not be.
+ */
+#define EPLB_SNAPSHOT_MAGIC                                                                        \
+    "\x89"                                                                                         \
+    "EPLBS\r\n"
+#define EPLB_SNAPSHOT_MAGIC_SIZE 8
+#define EPLB_SNAPSHOT_VERSION 1
+
+/*
+ * Packs a snapshot: bytes [size] are to be given to the hooks' release (NULL hooks: free). The same
+ * snapshot gives the same bytes. Errors: EPLB_ERROR_NOMEM, EPLB_ERROR_ARGUMENT.
+ */
+EPLB_API eplb_status eplb_snapshot_pack(const eplb_snapshot *snapshot, const eplb_hooks *hooks,
+                                        uint8_t **bytes, size_t *size, eplb_error *error);
+
+/*
+ * Makes the snapshot that was packed; it does not need the bytes [size] any more, and is to others
+ * what the packed one was. Everything is checked: the size, the checksums, each number's range, and
+ * what is true of every window's snapshot. Sizes are believed only when they add up to `size`, so
+ * that memory is at most about twice `size`.
+ *
+ * Errors, which name the byte: EPLB_ERROR_PARSE for what is no snapshot, not whole, damaged, wrong
+ * or has bytes behind it; EPLB_ERROR_UNSUPPORTED for a later version. EPLB_ERROR_NOMEM.
+ */
+EPLB_API eplb_status eplb_snapshot_unpack(eplb_snapshot **out, const eplb_hooks *hooks,
+                                          const uint8_t *bytes, size_t size, eplb_error *error);
+
+/* Packs a snapshot into a file, whole or not at all, as in eplb/file.h: whoever reads it, after a
+ * crash too, finds the old snapshot or the new one. Also EPLB_ERROR_IO. */
+EPLB_API eplb_status eplb_snapshot_write(const eplb_snapshot *snapshot, const eplb_hooks *hooks,
+                                         const char *path, eplb_error *error);
+
+/*
+ * Reads such a file, as eplb_snapshot_unpack. A file of more than `max_bytes` (>= 0; -1: no limit)
+ * is EPLB_ERROR_LIMIT; one that cannot be read EPLB_ERROR_IO.
+ */
+EPLB_API eplb_status eplb_snapshot_read(eplb_snapshot **out, const eplb_hooks *hooks,
+                                        const char *path, int64_t max_bytes, eplb_error *error);
 
 EPLB_END_DECLS
 

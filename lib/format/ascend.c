@@ -155,12 +155,12 @@ static eplb_status read_tree(const cJSON *tree, const eplb_read_options *options
     return status;
 }
 
-static eplb_status read_placement(eplb_source *source, eplb_map *map, eplb_error *error)
+static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)
 {
     cJSON *tree;
-    eplb_status status = eplb_json_read(source, &tree, error);
+    eplb_status status = eplb_json_read(reading, &tree, error);
     if (status == EPLB_OK) {
-        status = read_tree(tree, &source->options, map, error);
+        status = read_tree(tree, &reading->options, map, error);
         cJSON_Delete(tree);
     }
     return status;

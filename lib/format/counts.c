@@ -3,7 +3,7 @@
 #include "format/format.h"
 
 struct eplb_counts_reader {
-    eplb_source source;
+    eplb_reading reading;
     const eplb_format *format;
     eplb_status finished; /* EPLB_OK while rows may come */
 };
@@ -20,13 +20,13 @@ eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks, 
     if (reader == NULL) {
         return eplb_out_of_memory(error);
     }
-    eplb_status status = eplb_source_open(&reader->source, &resolved, path, options,
-                                          EPLB_FORMAT_READS_COUNTS, &reader->format, error);
+    eplb_status status = eplb_reading_open(&reader->reading, &resolved, path, options,
+                                           EPLB_FORMAT_READS_COUNTS, &reader->format, error);
     if (status != EPLB_OK) {
         eplb_free(&resolved, reader);
         return status;
     }
-    status = reader->format->counts.open(&reader->source, error);
+    status = reader->format->counts.open(&reader->reading, error);
     if (status != EPLB_OK) {
         eplb_counts_close(&reader);
         return status;
@@ -41,10 +41,10 @@ eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_row *row, e
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "counts: no reader or no row");
     }
     if (reader->finished == EPLB_OK) {
-        reader->finished = reader->format->counts.next(&reader->source, row, error);
+        reader->finished = reader->format->counts.next(&reader->reading, row, error);
     } else if (reader->finished != EPLB_END) {
         return eplb_error_set(error, reader->finished, "%s: an earlier read failed",
-                              reader->source.input.name);
+                              reader->reading.input.name);
     }
     return reader->finished;
 }
@@ -55,11 +55,16 @@ void eplb_counts_close(eplb_counts_reader **reader)
         return;
     }
     eplb_counts_reader *self = *reader;
-    eplb_hooks hooks = self->source.hooks;
-    self->format->counts.close(&self->source);
-    eplb_source_close(&self->source);
+    eplb_hooks hooks = self->reading.hooks;
+    self->format->counts.close(&self->reading);
+    eplb_reading_close(&self->reading);
     eplb_free(&hooks, self);
     *reader = NULL;
+}
+
+int32_t eplb_counts_model_layers(const eplb_counts_reader *reader)
+{
+    return reader->reading.model_layers;
 }
 
 const eplb_format *eplb_counts_format(const eplb_counts_reader *reader)

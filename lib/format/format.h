@@ -20,15 +20,17 @@
     X(jsonl)                                                                                       \
     X(trtllm)                                                                                      \
     X(ascend)                                                                                      \
-    X(vllm)
+    X(vllm)                                                                                        \
+    X(snapshot)
 
 /* An open file that is being read. `options` are complete and checked. */
-typedef struct eplb_source {
+typedef struct eplb_reading {
     eplb_hooks hooks;
     eplb_read_options options;
     eplb_input input;
-    void *state; /* the format's own, between open and close */
-} eplb_source;
+    int32_t model_layers; /* that the file is of, as its counts say; 0: they do not */
+    void *state;          /* the format's own, between open and close */
+} eplb_reading;
 
 /* The beginning of a file, without a byte order mark. data[size] is readable and 0. */
 typedef struct eplb_probe {
@@ -46,17 +48,17 @@ struct eplb_format {
     bool (*probe)(const eplb_probe *probe);
 
     struct {
-        /* Checks the head of the file and makes source->state. After a failure close is called. */
-        eplb_status (*open)(eplb_source *source, eplb_error *error);
-        eplb_status (*next)(eplb_source *source, eplb_counts_row *row, eplb_error *error);
-        void (*close)(eplb_source *source);
+        /* Checks the head of the file and makes reading->state. After a failure close is called. */
+        eplb_status (*open)(eplb_reading *reading, eplb_error *error);
+        eplb_status (*next)(eplb_reading *reading, eplb_counts_row *row, eplb_error *error);
+        void (*close)(eplb_reading *reading);
         /* Rows may be shorter than the number of experts: what is missing is 0. */
         bool short_rows;
     } counts;
 
     struct {
         /* Fills `map`, which the caller clears whether it fails or not. */
-        eplb_status (*read)(eplb_source *source, eplb_map *map, eplb_error *error);
+        eplb_status (*read)(eplb_reading *reading, eplb_map *map, eplb_error *error);
         /* Appends the file's text. The placement is valid, all GPUs are live and alike. */
         eplb_status (*write)(const eplb_placement *placement, eplb_text *text, eplb_error *error);
     } placement;
@@ -70,14 +72,14 @@ EPLB_FORMATS(EPLB_DECLARE_FORMAT)
  * Opens a file and finds out its format among those that do what is `wanted`, unless the options
  * name it. On failure nothing is left open.
  */
-eplb_status eplb_source_open(eplb_source *source, const eplb_hooks *hooks, const char *path,
-                             const eplb_read_options *options, uint32_t wanted,
-                             const eplb_format **format, eplb_error *error);
-void eplb_source_close(eplb_source *source);
+eplb_status eplb_reading_open(eplb_reading *reading, const eplb_hooks *hooks, const char *path,
+                              const eplb_read_options *options, uint32_t wanted,
+                              const eplb_format **format, eplb_error *error);
+void eplb_reading_close(eplb_reading *reading);
 
 /* Reads the rest of the file, but for a byte order mark, into one NUL-terminated text that is the
  * caller's. EPLB_ERROR_LIMIT beyond options.max_bytes. */
-eplb_status eplb_source_read_all(eplb_source *source, char **text, size_t *length,
-                                 eplb_error *error);
+eplb_status eplb_reading_read_all(eplb_reading *reading, char **text, size_t *length,
+                                  eplb_error *error);
 
 #endif

@@ -6,12 +6,12 @@
 #include "base/memory.h"
 #include "format/scanner.h"
 
-static eplb_status check_document(const eplb_source *source, const char *text, size_t length,
+static eplb_status check_document(const eplb_reading *reading, const char *text, size_t length,
                                   eplb_error *error)
 {
     eplb_input input;
     eplb_scanner scanner;
-    eplb_input_from_memory(&input, source->input.name, text, length);
+    eplb_input_from_memory(&input, reading->input.name, text, length);
     eplb_status status = eplb_scanner_init(&scanner, &input, error);
     scanner.for_cjson = true;
     if (status == EPLB_OK) {
@@ -24,22 +24,22 @@ static eplb_status check_document(const eplb_source *source, const char *text, s
     return status;
 }
 
-eplb_status eplb_json_read(eplb_source *source, cJSON **tree, eplb_error *error)
+eplb_status eplb_json_read(eplb_reading *reading, cJSON **tree, eplb_error *error)
 {
     char *text;
     size_t length;
     *tree = NULL;
-    eplb_status status = eplb_source_read_all(source, &text, &length, error);
+    eplb_status status = eplb_reading_read_all(reading, &text, &length, error);
     if (status != EPLB_OK) {
         return status;
     }
-    status = check_document(source, text, length, error);
+    status = check_document(reading, text, length, error);
     if (status == EPLB_OK) {
         const char *end = NULL;
         *tree = cJSON_ParseWithLengthOpts(text, length + 1, &end, 1);
         status = *tree != NULL ? EPLB_OK : eplb_out_of_memory(error);
     }
-    eplb_free(&source->hooks, text);
+    eplb_free(&reading->hooks, text);
     return status;
 }
 

@@ -13,7 +13,7 @@
  * end a key early, numbers of more than 63 characters), and bounds the nesting. What cJSON itself
  * then fails at is memory. The tree is the caller's, to be given to cJSON_Delete.
  */
-eplb_status eplb_json_read(eplb_source *source, cJSON **tree, eplb_error *error);
+eplb_status eplb_json_read(eplb_reading *reading, cJSON **tree, eplb_error *error);
 
 /* The member of an object with exactly this key; `where` names the object in errors. A missing key
  * and a second one are EPLB_ERROR_PARSE. */

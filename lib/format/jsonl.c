@@ -24,16 +24,16 @@ static bool probe(const eplb_probe *probe)
     return eplb_probe_json_key(probe, "counts") || eplb_probe_json_key(probe, "layer");
 }
 
-static eplb_status open_counts(eplb_source *source, eplb_error *error)
+static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
 {
-    jsonl *self = eplb_alloc_zeroed(&source->hooks, 1, sizeof(*self));
-    source->state = self;
+    jsonl *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
+    reading->state = self;
     if (self == NULL) {
         return eplb_out_of_memory(error);
     }
-    eplb_status status = eplb_scanner_init(&self->scanner, &source->input, error);
+    eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
     self->scanner.one_line = true;
-    return status == EPLB_OK ? eplb_input_skip_bom(&source->input, error) : status;
+    return status == EPLB_OK ? eplb_input_skip_bom(&reading->input, error) : status;
 }
 
 /* Steps over line ends; *next is the first byte of the next line with content, or the end. */
@@ -135,9 +135,9 @@ static eplb_status check_line(jsonl *self, const eplb_read_options *options, con
     return status;
 }
 
-static eplb_status next_counts(eplb_source *source, eplb_counts_row *row, eplb_error *error)
+static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
 {
-    jsonl *self = source->state;
+    jsonl *self = reading->state;
     self->scanner.layer = -1;
     int next;
     eplb_status status = skip_line_ends(&self->scanner, &next, error);
@@ -148,10 +148,10 @@ static eplb_status next_counts(eplb_source *source, eplb_counts_row *row, eplb_e
     }
     record line = {0};
     if (status == EPLB_OK) {
-        status = read_object(self, &source->options, &line, error);
+        status = read_object(self, &reading->options, &line, error);
     }
     if (status == EPLB_OK) {
-        status = check_line(self, &source->options, &line, error);
+        status = check_line(self, &reading->options, &line, error);
     }
     if (status == EPLB_OK) {
         *row = (eplb_counts_row){.step = line.step,
@@ -162,13 +162,13 @@ static eplb_status next_counts(eplb_source *source, eplb_counts_row *row, eplb_e
     return status;
 }
 
-static void close_counts(eplb_source *source)
+static void close_counts(eplb_reading *reading)
 {
-    jsonl *self = source->state;
+    jsonl *self = reading->state;
     if (self != NULL) {
         eplb_scanner_close(&self->scanner);
-        eplb_free(&source->hooks, self->row.values);
-        eplb_free(&source->hooks, self);
+        eplb_free(&reading->hooks, self->row.values);
+        eplb_free(&reading->hooks, self);
     }
 }
 

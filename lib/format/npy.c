@@ -35,10 +35,10 @@ static bool probe(const eplb_probe *probe)
            memcmp(probe->data, EPLB_NPY_MAGIC, EPLB_NPY_MAGIC_SIZE) == 0;
 }
 
-static eplb_status check_shape(npy *self, const eplb_source *source, eplb_error *error)
+static eplb_status check_shape(npy *self, const eplb_reading *reading, eplb_error *error)
 {
     const eplb_npy_header *header = &self->header;
-    const char *name = source->input.name;
+    const char *name = reading->input.name;
     const size_t *shape = header->shape + (header->dimensions - 2);
     self->steps = header->dimensions == 3 ? header->shape[0] : 1;
     if (self->steps == 0 || shape[0] == 0 || shape[1] == 0) {
@@ -46,18 +46,18 @@ static eplb_status check_shape(npy *self, const eplb_source *source, eplb_error 
                               "%s: %zu steps, %zu layers, %zu experts: no counts", name,
                               self->steps, shape[0], shape[1]);
     }
-    if (shape[0] > (size_t)source->options.max_layers ||
-        shape[1] > (size_t)source->options.max_experts) {
+    if (shape[0] > (size_t)reading->options.max_layers ||
+        shape[1] > (size_t)reading->options.max_experts) {
         return eplb_error_set(error, EPLB_ERROR_LIMIT,
                               "%s: %zu layers of %zu experts, limits %d and %d", name, shape[0],
-                              shape[1], source->options.max_layers, source->options.max_experts);
+                              shape[1], reading->options.max_layers, reading->options.max_experts);
     }
     self->layers = (int32_t)shape[0];
     self->experts = (int32_t)shape[1];
-    if (source->options.experts > 0 && self->experts != source->options.experts) {
+    if (reading->options.experts > 0 && self->experts != reading->options.experts) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "%s: %d counts a layer, expected %d, the number of experts given",
-                              name, self->experts, source->options.experts);
+                              name, self->experts, reading->options.experts);
     }
     size_t bytes;
     if (!eplb_size_mul(self->steps, shape[0], &self->rows) ||
@@ -76,14 +76,14 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /* Windows need a file of which any part can be read, and the right size. */
-static eplb_status open_windows(npy *self, const eplb_source *source, eplb_error *error)
+static eplb_status open_windows(npy *self, const eplb_reading *reading, eplb_error *error)
 {
-    const char *name = source->input.name;
+    const char *name = reading->input.name;
     size_t item = self->header.size;
     size_t experts = (size_t)self->experts;
     uint64_t expected = self->header.data_offset + self->rows * experts * item;
     uint64_t size;
-    if (!eplb_input_size(&source->input, &size)) {
+    if (!eplb_input_size(&reading->input, &size)) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
                               "%s: an array in Fortran order cannot be read from a pipe", name);
     }
@@ -93,29 +93,29 @@ static eplb_status open_windows(npy *self, const eplb_source *source, eplb_error
     }
     size_t rows = smaller(WINDOW_SIZE / item, WINDOWS_SIZE / item / experts);
     self->window_rows = smaller(rows, self->rows);
-    self->windows = eplb_alloc(&source->hooks, experts * self->window_rows, item);
+    self->windows = eplb_alloc(&reading->hooks, experts * self->window_rows, item);
     return self->windows != NULL ? EPLB_OK : eplb_out_of_memory(error);
 }
 
-static eplb_status open_counts(eplb_source *source, eplb_error *error)
+static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
 {
-    npy *self = eplb_alloc_zeroed(&source->hooks, 1, sizeof(*self));
-    source->state = self;
+    npy *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
+    reading->state = self;
     if (self == NULL) {
         return eplb_out_of_memory(error);
     }
-    eplb_status status = eplb_npy_read_header(&source->input, &self->header, error);
+    eplb_status status = eplb_npy_read_header(&reading->input, &self->header, error);
     if (status == EPLB_OK) {
-        status = check_shape(self, source, error);
+        status = check_shape(self, reading, error);
     }
     if (status != EPLB_OK) {
         return status;
     }
-    self->counts = eplb_alloc(&source->hooks, (size_t)self->experts, sizeof(*self->counts));
+    self->counts = eplb_alloc(&reading->hooks, (size_t)self->experts, sizeof(*self->counts));
     if (self->counts == NULL) {
         return eplb_out_of_memory(error);
     }
-    return self->header.fortran_order ? open_windows(self, source, error) : EPLB_OK;
+    return self->header.fortran_order ? open_windows(self, reading, error) : EPLB_OK;
 }
 
 /* An item's bits, the first byte the lowest. */
@@ -175,7 +175,7 @@ static int32_t layer_of(const npy *self)
 }
 
 /* Takes an item as the count of an expert. */
-static eplb_status take_item(npy *self, const eplb_source *source, int32_t expert,
+static eplb_status take_item(npy *self, const eplb_reading *reading, int32_t expert,
                              const char *bytes, eplb_error *error)
 {
     double value;
@@ -185,13 +185,13 @@ static eplb_status take_item(npy *self, const eplb_source *source, int32_t exper
         return EPLB_OK;
     }
     return eplb_error_set(error, eplb_number_status(number),
-                          "%s: step %zu: layer %d: expert %d: %.17g %s", source->input.name,
+                          "%s: step %zu: layer %d: expert %d: %.17g %s", reading->input.name,
                           step_of(self), layer_of(self), expert, value, eplb_number_words(number));
 }
 
-static eplb_status stream_row(npy *self, eplb_source *source, eplb_error *error)
+static eplb_status stream_row(npy *self, eplb_reading *reading, eplb_error *error)
 {
-    eplb_input *input = &source->input;
+    eplb_input *input = &reading->input;
     for (int32_t e = 0; e < self->experts; e++) {
         eplb_status status = EPLB_OK;
         if (eplb_input_unread(input) < self->header.size) {
@@ -206,7 +206,7 @@ static eplb_status stream_row(npy *self, eplb_source *source, eplb_error *error)
                                   step_of(self), layer_of(self), e);
         }
         if (status == EPLB_OK) {
-            status = take_item(self, source, e, input->cursor, error);
+            status = take_item(self, reading, e, input->cursor, error);
         }
         if (status != EPLB_OK) {
             return status;
@@ -217,14 +217,14 @@ static eplb_status stream_row(npy *self, eplb_source *source, eplb_error *error)
 }
 
 /* Reads the window of each expert that begins with the next row. */
-static eplb_status move_windows(npy *self, const eplb_source *source, eplb_error *error)
+static eplb_status move_windows(npy *self, const eplb_reading *reading, eplb_error *error)
 {
     size_t item = self->header.size;
     size_t rows = smaller(self->window_rows, self->rows - self->row);
     eplb_status status = EPLB_OK;
     for (size_t e = 0; e < (size_t)self->experts && status == EPLB_OK; e++) {
         uint64_t offset = self->header.data_offset + (e * self->rows + self->row) * item;
-        status = eplb_input_read_at(&source->input, self->windows + e * self->window_rows * item,
+        status = eplb_input_read_at(&reading->input, self->windows + e * self->window_rows * item,
                                     rows * item, offset, error);
     }
     self->window_start = self->row;
@@ -232,22 +232,22 @@ static eplb_status move_windows(npy *self, const eplb_source *source, eplb_error
     return status;
 }
 
-static eplb_status gather_row(npy *self, const eplb_source *source, eplb_error *error)
+static eplb_status gather_row(npy *self, const eplb_reading *reading, eplb_error *error)
 {
     size_t item = self->header.size;
     eplb_status status =
-        self->row == self->window_end ? move_windows(self, source, error) : EPLB_OK;
+        self->row == self->window_end ? move_windows(self, reading, error) : EPLB_OK;
     const char *place = self->windows + (self->row - self->window_start) * item;
     for (int32_t e = 0; e < self->experts && status == EPLB_OK; e++) {
-        status = take_item(self, source, e, place, error);
+        status = take_item(self, reading, e, place, error);
         place += self->window_rows * item;
     }
     return status;
 }
 
-static eplb_status finish(const npy *self, eplb_source *source, eplb_error *error)
+static eplb_status finish(const npy *self, eplb_reading *reading, eplb_error *error)
 {
-    eplb_input *input = &source->input;
+    eplb_input *input = &reading->input;
     if (self->header.fortran_order) {
         return EPLB_END;
     }
@@ -260,14 +260,14 @@ static eplb_status finish(const npy *self, eplb_source *source, eplb_error *erro
     return status == EPLB_OK ? EPLB_END : status;
 }
 
-static eplb_status next_counts(eplb_source *source, eplb_counts_row *row, eplb_error *error)
+static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
 {
-    npy *self = source->state;
+    npy *self = reading->state;
     if (self->row == self->rows) {
-        return finish(self, source, error);
+        return finish(self, reading, error);
     }
-    eplb_status status = self->header.fortran_order ? gather_row(self, source, error)
-                                                    : stream_row(self, source, error);
+    eplb_status status = self->header.fortran_order ? gather_row(self, reading, error)
+                                                    : stream_row(self, reading, error);
     if (status == EPLB_OK) {
         *row = (eplb_counts_row){.step = (int64_t)step_of(self),
                                  .layer = layer_of(self),
@@ -278,13 +278,13 @@ static eplb_status next_counts(eplb_source *source, eplb_counts_row *row, eplb_e
     return status;
 }
 
-static void close_counts(eplb_source *source)
+static void close_counts(eplb_reading *reading)
 {
-    npy *self = source->state;
+    npy *self = reading->state;
     if (self != NULL) {
-        eplb_free(&source->hooks, self->counts);
-        eplb_free(&source->hooks, self->windows);
-        eplb_free(&source->hooks, self);
+        eplb_free(&reading->hooks, self->counts);
+        eplb_free(&reading->hooks, self->windows);
+        eplb_free(&reading->hooks, self);
     }
 }
 

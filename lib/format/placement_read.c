@@ -12,20 +12,20 @@ eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks *hooks, c
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "placement: no output or no path");
     }
     *out = NULL;
-    eplb_source source;
+    eplb_reading reading;
     const eplb_format *found;
-    eplb_status status =
-        eplb_source_open(&source, hooks, path, options, EPLB_FORMAT_READS_PLACEMENT, &found, error);
+    eplb_status status = eplb_reading_open(&reading, hooks, path, options,
+                                           EPLB_FORMAT_READS_PLACEMENT, &found, error);
     if (status != EPLB_OK) {
         return status;
     }
-    eplb_map map = {.hooks = source.hooks, .name = source.input.name};
-    status = found->placement.read(&source, &map, error);
+    eplb_map map = {.hooks = reading.hooks, .name = reading.input.name};
+    status = found->placement.read(&reading, &map, error);
     if (status == EPLB_OK) {
-        status = eplb_map_finish(&map, &source.options, out, error);
+        status = eplb_map_finish(&map, &reading.options, out, error);
     }
     eplb_map_clear(&map);
-    eplb_source_close(&source);
+    eplb_reading_close(&reading);
     if (status == EPLB_OK && format != NULL) {
         *format = found;
     }

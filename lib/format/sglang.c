@@ -28,11 +28,11 @@ static eplb_status check_keys(const cJSON *tree, const char *name, eplb_error *e
     return EPLB_OK;
 }
 
-static eplb_status read_placement(eplb_source *source, eplb_map *map, eplb_error *error)
+static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)
 {
     cJSON *tree;
     const cJSON *rows;
-    eplb_status status = eplb_json_read(source, &tree, error);
+    eplb_status status = eplb_json_read(reading, &tree, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -41,7 +41,7 @@ static eplb_status read_placement(eplb_source *source, eplb_map *map, eplb_error
         status = check_keys(tree, map->name, error);
     }
     if (status == EPLB_OK) {
-        status = eplb_json_rows(rows, &source->options, map, error);
+        status = eplb_json_rows(rows, &reading->options, map, error);
         map->model_layers = map->layers;
     }
     cJSON_Delete(tree);

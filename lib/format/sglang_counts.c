@@ -57,16 +57,16 @@ static eplb_status find_counts(sglang_counts *self, eplb_error *error)
     return status;
 }
 
-eplb_status eplb_sglang_counts_open(eplb_source *source, eplb_error *error)
+eplb_status eplb_sglang_counts_open(eplb_reading *reading, eplb_error *error)
 {
-    sglang_counts *self = eplb_alloc_zeroed(&source->hooks, 1, sizeof(*self));
-    source->state = self;
+    sglang_counts *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
+    reading->state = self;
     if (self == NULL) {
         return eplb_out_of_memory(error);
     }
-    eplb_status status = eplb_scanner_init(&self->scanner, &source->input, error);
+    eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
     if (status == EPLB_OK) {
-        status = eplb_input_skip_bom(&source->input, error);
+        status = eplb_input_skip_bom(&reading->input, error);
     }
     return status == EPLB_OK ? find_counts(self, error) : status;
 }
@@ -165,9 +165,9 @@ static eplb_status finish(sglang_counts *self, eplb_error *error)
     return status == EPLB_OK ? EPLB_END : status;
 }
 
-eplb_status eplb_sglang_counts_next(eplb_source *source, eplb_counts_row *row, eplb_error *error)
+eplb_status eplb_sglang_counts_next(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
 {
-    sglang_counts *self = source->state;
+    sglang_counts *self = reading->state;
     bool row_follows = self->position == AT_FIRST_ROW;
     eplb_status status = EPLB_OK;
     while (status == EPLB_OK && !row_follows && self->position != BEHIND_COUNTS) {
@@ -177,15 +177,15 @@ eplb_status eplb_sglang_counts_next(eplb_source *source, eplb_counts_row *row, e
     if (status != EPLB_OK) {
         return status;
     }
-    return row_follows ? read_row(self, &source->options, row, error) : finish(self, error);
+    return row_follows ? read_row(self, &reading->options, row, error) : finish(self, error);
 }
 
-void eplb_sglang_counts_close(eplb_source *source)
+void eplb_sglang_counts_close(eplb_reading *reading)
 {
-    sglang_counts *self = source->state;
+    sglang_counts *self = reading->state;
     if (self != NULL) {
         eplb_scanner_close(&self->scanner);
-        eplb_free(&source->hooks, self->row.values);
-        eplb_free(&source->hooks, self);
+        eplb_free(&reading->hooks, self->row.values);
+        eplb_free(&reading->hooks, self);
     }
 }

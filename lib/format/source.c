@@ -1,181 +1,224 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
-
+/* Sources: the files of one text, read side by side, step by step. */
 #include "base/memory.h"
-#include "format/format.h"
+#include "format/display_name.h"
+#include "format/one_model.h"
 #include "format/options.h"
+#include "format/source_text.h"
+#include "format/step_sums.h"
 
-static const char *words_for(uint32_t wanted)
-{
-    return wanted == EPLB_FORMAT_READS_COUNTS ? "counts" : "placements";
-}
+typedef struct source_file {
+    eplb_counts_reader *reader;
+    eplb_counts_row row; /* the next one, or the last */
+    bool has_row;
+} source_file;
 
-/* Whether a format has such files. It may be one that this build cannot read: then its reader says
- * why, which its flags could not. */
-static bool has_files(const eplb_format *format, uint32_t wanted)
-{
-    return wanted == EPLB_FORMAT_READS_COUNTS ? format->counts.open != NULL
-                                              : format->placement.read != NULL;
-}
+struct eplb_source {
+    eplb_hooks hooks;
+    eplb_source_text text;
+    source_file *files; /* [text.files] */
+    eplb_row_width width;
+    eplb_step_sums sums;
+    bool started;         /* the first row of each file was read */
+    eplb_status finished; /* EPLB_OK while steps may come */
+};
 
-/* Appends ", name" if there is room. */
-static void add_name(char *names, size_t size, const char *name)
+static eplb_status open_files(eplb_source *self, const eplb_read_options *options,
+                              eplb_error *error)
 {
-    size_t used = strlen(names);
-    if (used + strlen(name) + 3 < size) {
-        strcat(names, used > 0 ? ", " : "");
-        strcat(names, name);
+    self->files = eplb_alloc_zeroed(&self->hooks, (size_t)self->text.files, sizeof(*self->files));
+    if (self->files == NULL) {
+        return eplb_out_of_memory(error);
     }
-}
-
-/* Fails with the names of those formats that fit, or of all that might have. */
-static eplb_status not_recognised(const eplb_source *source, uint32_t wanted, const char *fitting,
-                                  eplb_error *error)
-{
-    if (fitting[0] != '\0') {
-        return eplb_error_set(error, EPLB_ERROR_PARSE,
-                              "%s: the content fits several formats of %s (%s): say which",
-                              source->input.name, words_for(wanted), fitting);
-    }
-    char names[200] = "";
-    const eplb_format *format;
-    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
-        if ((format->flags & wanted) != 0) {
-            add_name(names, sizeof(names), format->name);
-        }
-    }
-    return eplb_error_set(error, EPLB_ERROR_PARSE,
-                          "%s: the content is of no known format of %s (%s)", source->input.name,
-                          words_for(wanted), names);
-}
-
-static eplb_status recognise(eplb_source *source, uint32_t wanted, const eplb_format **found,
-                             eplb_error *error)
-{
-    const eplb_input *input = &source->input;
-    eplb_probe probe = {.data = input->cursor, .size = eplb_input_unread(input), .wanted = wanted};
-    if (probe.size >= 3 && memcmp(probe.data, "\xEF\xBB\xBF", 3) == 0) {
-        probe.data += 3;
-        probe.size -= 3;
-    }
-    char names[200] = "";
-    int count = 0;
-    const eplb_format *format;
-    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
-        if (has_files(format, wanted) && format->probe(&probe)) {
-            *found = format;
-            count++;
-            add_name(names, sizeof(names), format->name);
-        }
-    }
-    return count == 1 ? EPLB_OK : not_recognised(source, wanted, names, error);
-}
-
-/* Whoever names the format of a stream gets its first row before the prefix is full. */
-static eplb_status choose_format(eplb_source *source, uint32_t wanted, const eplb_format **format,
-                                 eplb_error *error)
-{
-    bool named = source->options.format != NULL;
-    eplb_status status = eplb_input_need(&source->input, named ? 1 : EPLB_INPUT_PREFIX, error);
-    if (status != EPLB_OK) {
-        return status;
-    }
-    if (eplb_input_unread(&source->input) == 0) {
-        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: the file is empty", source->input.name);
-    }
-    if (!named) {
-        return recognise(source, wanted, format, error);
-    }
-    *format = source->options.format;
-    if (!has_files(*format, wanted)) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED, "%s: %s has no %s that can be read",
-                              source->input.name, (*format)->name, words_for(wanted));
-    }
-    return EPLB_OK;
-}
-
-eplb_status eplb_source_open(eplb_source *source, const eplb_hooks *hooks, const char *path,
-                             const eplb_read_options *options, uint32_t wanted,
-                             const eplb_format **format, eplb_error *error)
-{
-    memset(source, 0, sizeof(*source));
-    source->hooks = eplb_hooks_resolve(hooks);
-    eplb_status status = eplb_read_options_resolve(options, &source->options, error);
-    if (status == EPLB_OK) {
-        status = eplb_input_open(&source->input, &source->hooks, path, error);
-    }
-    if (status != EPLB_OK) {
-        return status;
-    }
-    status = choose_format(source, wanted, format, error);
-    if (status != EPLB_OK) {
-        eplb_source_close(source);
+    eplb_status status = EPLB_OK;
+    for (int32_t f = 0; f < self->text.files && status == EPLB_OK; f++) {
+        status = eplb_counts_open(&self->files[f].reader, &self->hooks, self->text.paths[f],
+                                  options, error);
     }
     return status;
 }
 
-void eplb_source_close(eplb_source *source)
+eplb_status eplb_source_open(eplb_source **out, const eplb_hooks *hooks, const char *text,
+                             const eplb_read_options *options, eplb_error *error)
 {
-    eplb_input_close(&source->input);
-}
-
-/* Doubles the buffer, at most to one byte more than the limit and the final NUL. */
-static eplb_status grow_text(const eplb_source *source, char **text, size_t length,
-                             size_t *capacity, eplb_error *error)
-{
-    if (*capacity - length > 1) {
-        return EPLB_OK;
+    if (out != NULL) {
+        *out = NULL;
     }
-    size_t next;
-    if (!eplb_size_mul(*capacity > 0 ? *capacity : 4096, 2, &next)) {
-        return eplb_out_of_memory(error);
+    if (out == NULL || text == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "source: no output or no text");
     }
-    char *bytes = eplb_realloc(&source->hooks, *text, next, 1);
-    if (bytes == NULL) {
-        return eplb_out_of_memory(error);
-    }
-    *text = bytes;
-    *capacity = next;
-    return EPLB_OK;
-}
-
-/* Appends what is in the buffer and fits, and reads on. */
-static eplb_status take_block(eplb_source *source, char *text, size_t *length, size_t capacity,
-                              eplb_error *error)
-{
-    eplb_input *input = &source->input;
-    size_t size = eplb_input_unread(input);
-    size = size < capacity - *length - 1 ? size : capacity - *length - 1;
-    memcpy(text + *length, input->cursor, size);
-    *length += size;
-    input->cursor += size;
-    if (*length > (uint64_t)source->options.max_bytes) {
-        return eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: more than %lld bytes", input->name,
-                              (long long)source->options.max_bytes);
-    }
-    return eplb_input_need(input, 1, error);
-}
-
-eplb_status eplb_source_read_all(eplb_source *source, char **text, size_t *length,
-                                 eplb_error *error)
-{
-    size_t capacity = 0;
-    *text = NULL;
-    *length = 0;
-    eplb_status status = eplb_input_skip_bom(&source->input, error);
-    do {
-        if (status == EPLB_OK) {
-            status = grow_text(source, text, *length, &capacity, error);
-        }
-        if (status == EPLB_OK) {
-            status = take_block(source, *text, length, capacity, error);
-        }
-    } while (status == EPLB_OK && eplb_input_unread(&source->input) > 0);
+    eplb_hooks resolved = eplb_hooks_resolve(hooks);
+    eplb_read_options complete;
+    eplb_status status = eplb_read_options_resolve(options, &complete, error);
     if (status != EPLB_OK) {
-        eplb_free(&source->hooks, *text);
-        *text = NULL;
         return status;
     }
-    (*text)[*length] = '\0';
+    eplb_source *self = eplb_alloc_zeroed(&resolved, 1, sizeof(*self));
+    if (self == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    self->hooks = self->sums.hooks = resolved;
+    self->sums.experts = complete.experts;
+    status = eplb_source_text_parse(&self->text, &resolved, text, error);
+    if (status == EPLB_OK) {
+        status = open_files(self, &complete, error);
+    }
+    if (status != EPLB_OK) {
+        eplb_source_close(&self);
+        return status;
+    }
+    *out = self;
     return EPLB_OK;
+}
+
+void eplb_source_close(eplb_source **source)
+{
+    if (source == NULL || *source == NULL) {
+        return;
+    }
+    eplb_source *self = *source;
+    eplb_hooks hooks = self->hooks;
+    for (int32_t f = 0; self->files != NULL && f < self->text.files; f++) {
+        eplb_counts_close(&self->files[f].reader);
+    }
+    eplb_free(&hooks, self->files);
+    eplb_step_sums_clear(&self->sums);
+    eplb_source_text_clear(&self->text);
+    eplb_free(&hooks, self);
+    *source = NULL;
+}
+
+const char *eplb_source_name(const eplb_source *source)
+{
+    return source->text.name;
+}
+
+double eplb_source_weight(const eplb_source *source)
+{
+    return source->text.weight;
+}
+
+int32_t eplb_source_files(const eplb_source *source)
+{
+    return source->text.files;
+}
+
+const char *eplb_source_path(const eplb_source *source, int32_t file)
+{
+    return file >= 0 && file < source->text.files ? source->text.paths[file] : NULL;
+}
+
+/* Reads the row that is used next. */
+static eplb_status read_ahead(eplb_source *self, int32_t f, eplb_error *error)
+{
+    source_file *file = &self->files[f];
+    int64_t before = file->row.step;
+    eplb_status status = eplb_counts_next(file->reader, &file->row, error);
+    file->has_row = status == EPLB_OK;
+    if (status != EPLB_OK) {
+        return status == EPLB_END ? EPLB_OK : status;
+    }
+    if (file->row.step < before) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "%s: layer %d: step %lld comes after step %lld: the rows are not in "
+                              "the order of steps",
+                              eplb_display_name_of(self->text.paths[f]).text, file->row.layer,
+                              (long long)file->row.step, (long long)before);
+    }
+    return eplb_row_width_check(&self->width, self->text.paths[f], eplb_counts_format(file->reader),
+                                &file->row, error);
+}
+
+/* Adds the row that was read ahead. */
+static eplb_status add_row(eplb_source *self, int32_t f, eplb_error *error)
+{
+    const eplb_counts_row *row = &self->files[f].row;
+    const char *path = self->text.paths[f];
+    eplb_error inner;
+    bool is_new;
+    eplb_status status = eplb_step_sums_add(&self->sums, f, row, &is_new, &inner);
+    if (status != EPLB_OK) {
+        return eplb_error_set(error, status, "%s: %s", eplb_display_name_of(path).text,
+                              inner.message);
+    }
+    return is_new && f > 0
+               ? eplb_file_lacks(self->text.paths[0], path, row->step, "layer", row->layer, error)
+               : EPLB_OK;
+}
+
+/* Adds all rows that a file has of this step. */
+static eplb_status add_file(eplb_source *self, int32_t f, int64_t step, eplb_error *error)
+{
+    const source_file *file = &self->files[f];
+    eplb_status status = EPLB_OK;
+    while (status == EPLB_OK && file->has_row && file->row.step == step) {
+        status = add_row(self, f, error);
+        if (status == EPLB_OK) {
+            status = read_ahead(self, f, error);
+        }
+    }
+    int32_t lacking = status == EPLB_OK ? eplb_step_sums_lacking(&self->sums, f) : -1;
+    return lacking < 0 ? status
+                       : eplb_file_lacks(self->text.paths[f], self->text.paths[0], step, "layer",
+                                         lacking, error);
+}
+
+/* The file whose next step is the earliest; -1 when no file has any. */
+static int32_t earliest(const eplb_source *self)
+{
+    int32_t found = -1;
+    for (int32_t f = 0; f < self->text.files; f++) {
+        const source_file *file = &self->files[f];
+        if (file->has_row && (found < 0 || file->row.step < self->files[found].row.step)) {
+            found = f;
+        }
+    }
+    return found;
+}
+
+static eplb_status next_step(eplb_source *self, eplb_source_step *next, eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    for (int32_t f = 0; f < self->text.files && !self->started && status == EPLB_OK; f++) {
+        status = read_ahead(self, f, error);
+    }
+    self->started = true;
+    int32_t first = earliest(self);
+    if (status != EPLB_OK || first < 0) {
+        return status != EPLB_OK ? status : EPLB_END;
+    }
+    int64_t step = self->files[first].row.step;
+    eplb_step_sums_begin(&self->sums);
+    for (int32_t f = 0; f < self->text.files && status == EPLB_OK; f++) {
+        bool has = self->files[f].has_row && self->files[f].row.step == step;
+        status = has ? add_file(self, f, step, error)
+                     : eplb_file_lacks(self->text.paths[f], self->text.paths[first], -1, "step",
+                                       step, error);
+    }
+    *next = (eplb_source_step){.rows = self->sums.rows,
+                               .step = step,
+                               .experts = self->sums.experts,
+                               .layer_ids = self->sums.layer_ids,
+                               .counts = self->sums.counts};
+    return status;
+}
+
+eplb_status eplb_source_next(eplb_source *source, eplb_source_step *step, eplb_error *error)
+{
+    if (source == NULL || step == NULL || step->struct_size < sizeof(step->struct_size)) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "source: no source, no step, or one without struct_size");
+    }
+    if (source->finished < 0) {
+        return eplb_error_set(error, source->finished, "%s: an earlier read failed",
+                              eplb_display_name_of(source->text.name).text);
+    }
+    eplb_source_step next;
+    if (source->finished == EPLB_OK) {
+        source->finished = next_step(source, &next, error);
+    }
+    if (source->finished == EPLB_OK) {
+        eplb_struct_out(step, &next, sizeof(next));
+    }
+    return source->finished;
 }

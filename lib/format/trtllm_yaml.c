@@ -338,22 +338,22 @@ static eplb_status parse(reader *self, const char *text, size_t length, eplb_err
     return status;
 }
 
-eplb_status eplb_trtllm_read(eplb_source *source, eplb_map *map, eplb_error *error)
+eplb_status eplb_trtllm_read(eplb_reading *reading, eplb_map *map, eplb_error *error)
 {
     char *text;
     size_t length;
-    eplb_status status = eplb_source_read_all(source, &text, &length, error);
+    eplb_status status = eplb_reading_read_all(reading, &text, &length, error);
     if (status != EPLB_OK) {
         return status;
     }
     reader self = {
-        .options = &source->options, .hooks = source->hooks, .name = map->name, .slots = -1};
+        .options = &reading->options, .hooks = reading->hooks, .name = map->name, .slots = -1};
     status = parse(&self, text, length, error);
     if (status == EPLB_OK) {
         status = fill_map(&self, map, error);
     }
-    eplb_free(&source->hooks, self.layers);
-    eplb_free(&source->hooks, self.experts);
-    eplb_free(&source->hooks, text);
+    eplb_free(&reading->hooks, self.layers);
+    eplb_free(&reading->hooks, self.experts);
+    eplb_free(&reading->hooks, text);
     return status;
 }

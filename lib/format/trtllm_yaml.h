@@ -5,6 +5,6 @@
 #include "format/format.h"
 
 /* Reads TensorRT-LLM's placement; without libyaml EPLB_ERROR_UNSUPPORTED. */
-eplb_status eplb_trtllm_read(eplb_source *source, eplb_map *map, eplb_error *error);
+eplb_status eplb_trtllm_read(eplb_reading *reading, eplb_map *map, eplb_error *error);
 
 #endif

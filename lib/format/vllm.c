@@ -14,10 +14,10 @@ static eplb_status read_one_row(const cJSON *list, const eplb_read_options *opti
                              : status;
 }
 
-static eplb_status read_placement(eplb_source *source, eplb_map *map, eplb_error *error)
+static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)
 {
     cJSON *list;
-    eplb_status status = eplb_json_read(source, &list, error);
+    eplb_status status = eplb_json_read(reading, &list, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -25,9 +25,9 @@ static eplb_status read_placement(eplb_source *source, eplb_map *map, eplb_error
         status =
             eplb_error_set(error, EPLB_ERROR_PARSE, "%s: the document is not a list", map->name);
     } else if (cJSON_IsNumber(list->child)) {
-        status = read_one_row(list, &source->options, map, error);
+        status = read_one_row(list, &reading->options, map, error);
     } else {
-        status = eplb_json_rows(list, &source->options, map, error);
+        status = eplb_json_rows(list, &reading->options, map, error);
     }
     cJSON_Delete(list);
     return status;

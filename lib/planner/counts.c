@@ -59,7 +59,8 @@ static void remove_top(expert_heap *heap)
 static bool room_for_another(eplb_layer *layer, int32_t expert)
 {
     const eplb_shape *shape = layer->shape;
-    if (layer->count[expert] >= shape->gpus) {
+    int32_t most = shape->rules != NULL ? shape->rules->max_replicas : shape->gpus;
+    if (layer->count[expert] >= most) {
         return false;
     }
     if (shape->uniform) {
@@ -85,22 +86,26 @@ static bool room_for_another(eplb_layer *layer, int32_t expert)
     return true;
 }
 
-static void one_replica_each(eplb_layer *layer)
+/* Gives each expert the fewest replicas it may have; returns how many these are together. */
+static int64_t fewest_replicas(eplb_layer *layer)
 {
+    bool has_rules = layer->shape->rules != NULL;
+    int64_t sum = 0;
     for (int32_t e = 0; e < layer->shape->experts; e++) {
-        layer->count[e] = 1;
-        layer->share[e] = layer->load[e];
+        layer->count[e] = has_rules ? eplb_rules_fewest(layer, e) : 1;
+        layer->share[e] = layer->load[e] / (double)layer->count[e];
+        sum += layer->count[e];
     }
+    return sum;
 }
 
-/* Gives the spare slots to the experts of the heap, whose items are in no order yet. */
-static void share_spare_slots(eplb_layer *layer, expert_heap *heap)
+/* Gives spare slots to the experts of the heap, whose items are in no order yet. */
+static void share_spare_slots(eplb_layer *layer, expert_heap *heap, int64_t spare)
 {
     for (int32_t i = heap->size / 2 - 1; i >= 0; i--) {
         sift_down(heap, i);
     }
-    for (int32_t spare = layer->shape->slots - layer->shape->experts;
-         spare > 0 && heap->size > 0;) {
+    while (spare > 0 && heap->size > 0) {
         int32_t e = heap->items[0];
         if (!room_for_another(layer, e)) {
             remove_top(heap); /* and it stays so: room only shrinks */
@@ -116,18 +121,18 @@ static void share_spare_slots(eplb_layer *layer, expert_heap *heap)
 void eplb_layer_counts(eplb_layer *layer)
 {
     expert_heap heap = {.layer = layer, .items = layer->heap, .size = layer->shape->experts};
-    one_replica_each(layer);
+    int64_t spare = layer->shape->slots - fewest_replicas(layer);
     for (int32_t e = 0; e < heap.size; e++) {
         heap.items[e] = e;
     }
-    share_spare_slots(layer, &heap);
+    share_spare_slots(layer, &heap, spare);
 }
 
 bool eplb_layer_filler_counts(eplb_layer *layer)
 {
     const eplb_shape *shape = layer->shape;
     int32_t fillers = shape->experts - (shape->slots - shape->gpus);
-    if (!shape->uniform || fillers < 1) {
+    if (!shape->uniform || fillers < 1 || shape->rules != NULL) {
         return false;
     }
     for (int32_t e = 0; e < shape->experts; e++) {
@@ -135,10 +140,10 @@ bool eplb_layer_filler_counts(eplb_layer *layer)
     }
     eplb_sort_descending(layer->order, shape->experts, layer->load, layer->position);
     expert_heap heap = {.layer = layer, .items = layer->heap, .size = fillers};
-    one_replica_each(layer);
+    int64_t spare = shape->slots - fewest_replicas(layer);
     memcpy(heap.items, layer->order + shape->experts - fillers,
            (size_t)fillers * sizeof(*heap.items));
-    share_spare_slots(layer, &heap);
+    share_spare_slots(layer, &heap, spare);
     return true;
 }
 

@@ -246,7 +246,7 @@ static bool pack(filling *f, int64_t moves)
 double eplb_layer_fill(eplb_layer *layer, double bound, double enough, const eplb_budget *budget)
 {
     double best = eplb_layer_worst(layer);
-    if (!eplb_shape_has_triples(layer->shape)) {
+    if (!eplb_shape_has_triples(layer->shape) || layer->shape->rules != NULL) {
         return best;
     }
     size_t size = (size_t)layer->shape->slots * sizeof(*layer->best);

@@ -15,14 +15,16 @@
 typedef struct run {
     const eplb_plan_job *job;
     eplb_shape shape;
-    double *loads;   /* [layers][experts], scenarios summed */
+    eplb_rules rules;
+    double *loads;   /* [layers][experts], scenarios summed; NULL: no sums are needed */
     double *totals;  /* [layers] */
     bool is_joint;   /* several scenarios, each for itself */
     bool same_slots; /* the current placement's slots and live GPUs are the cluster's */
     atomic_int next;
     atomic_int done;
     atomic_bool cancelled;
-    int reported; /* by the calling thread: layers done */
+    atomic_int failed; /* a layer whose rules do not fit, -1: none */
+    int reported;      /* by the calling thread: layers done */
 } run;
 
 /* One thread and its memory. */
@@ -95,25 +97,47 @@ static double score(worker *w, const eplb_cluster *cluster, const int32_t *row, 
             each[scenarios++] = scenario;
         }
     }
-    return eplb_joint_value(&w->joint, each);
+    double value = eplb_joint_value(&w->joint, each);
+    return value > 1.0 ? value : 1.0; /* the weights' sum may be 1 but for rounding */
+}
+
+/* Whether the current row keeps the rules. */
+static bool keeps_rules(worker *w, int32_t layer)
+{
+    const run *r = w->run;
+    const int32_t *row = eplb_placement_row(r->job->current, layer);
+    for (int32_t g = 0; g < r->shape.gpus; g++) {
+        size_t count = (size_t)(r->shape.first_slot[g + 1] - r->shape.first_slot[g]);
+        memcpy(w->layer.slot_expert + r->shape.first_slot[g],
+               row + r->job->cluster->first_slot[r->shape.cluster_gpu[g]], count * sizeof(*row));
+    }
+    eplb_layer_index(&w->layer);
+    return eplb_rules_hold(&w->layer);
 }
 
 /* Whether the layer's current row is what a plan may be: it was checked to be valid but for empty
- * slots. */
-static bool can_keep_current(const run *r, int32_t layer)
+ * slots and second copies on a GPU. */
+static bool can_keep_current(worker *w, int32_t layer)
 {
+    const run *r = w->run;
     if (!r->same_slots) {
         return false;
     }
     const int32_t *row = eplb_placement_row(r->job->current, layer);
+    int32_t *last_gpu = w->counts; /* [experts] that was seen to hold it */
+    for (int32_t e = 0; e < r->shape.experts; e++) {
+        last_gpu[e] = -1;
+    }
     for (int32_t s = 0; s < r->shape.slots; s++) {
         int32_t gpu = r->shape.slot_gpu[s];
         int32_t first = r->job->cluster->first_slot[r->shape.cluster_gpu[gpu]];
-        if (row[first + s - r->shape.first_slot[gpu]] < 0) {
+        int32_t expert = row[first + s - r->shape.first_slot[gpu]];
+        if (expert < 0 || last_gpu[expert] == gpu) {
             return false;
         }
+        last_gpu[expert] = gpu;
     }
-    return true;
+    return r->shape.rules == NULL || keeps_rules(w, layer);
 }
 
 static void keep_current(const run *r, int32_t layer)
@@ -123,11 +147,34 @@ static void keep_current(const run *r, int32_t layer)
            (size_t)r->job->placement->slots * sizeof(int32_t));
 }
 
-/* A layer without load keeps its placement or is spread evenly; it is not scored. */
-static void place_idle_layer(const run *r, int32_t layer)
+/* Remembers the first layer whose rules do not fit, whichever thread has it. */
+static void note_failure(run *r, int layer)
 {
-    if (can_keep_current(r, layer)) {
+    int first = atomic_load(&r->failed);
+    while ((first < 0 || layer < first) &&
+           !atomic_compare_exchange_weak(&r->failed, &first, layer)) {
+    }
+}
+
+/* Its loads are zeros: all experts are alike. */
+static void pack_by_rules(worker *w, int32_t layer)
+{
+    eplb_layer_counts(&w->layer);
+    if (eplb_layer_pack(&w->layer)) {
+        write_row(w, eplb_placement_row_of(w->run->job->placement, layer));
+    } else {
+        note_failure(w->run, layer);
+    }
+}
+
+/* A layer without load keeps its placement or is spread evenly; it is not scored. */
+static void place_idle_layer(worker *w, int32_t layer)
+{
+    const run *r = w->run;
+    if (can_keep_current(w, layer)) {
         keep_current(r, layer);
+    } else if (r->shape.rules != NULL) {
+        pack_by_rules(w, layer);
     } else {
         /* It fits: the shape was made. */
         (void)eplb_placement_spread(r->job->placement, layer, NULL);
@@ -184,7 +231,7 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
     const eplb_plan_job *job = r->job;
     result->imbalance_before =
         score(w, job->current->cluster, eplb_placement_row(job->current, index), index);
-    if (job->options->algorithm == EPLB_ALGORITHM_EPLB || !can_keep_current(r, index)) {
+    if (job->options->algorithm == EPLB_ALGORITHM_EPLB || !can_keep_current(w, index)) {
         return;
     }
     double tolerance = eplb_effort_of(job->options->effort, r->shape.slots).tolerance;
@@ -195,26 +242,76 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
     }
 }
 
+/* Tries whether there is a way to keep the rules with the layer's loads. */
+static bool fits_rules(worker *w)
+{
+    if (w->run->shape.rules == NULL) {
+        return true;
+    }
+    if (w->run->is_joint && w->joint.scenarios > 1) {
+        return eplb_joint_fits(&w->joint);
+    }
+    eplb_layer_counts(&w->layer);
+    return eplb_layer_pack(&w->layer);
+}
+
+/* Takes over the loads of a layer, and their total. False when it has none. */
+static bool take_loads(worker *w, int32_t index, double *total)
+{
+    const run *r = w->run;
+    bool has_load = !r->is_joint || eplb_joint_take(&w->joint, r->job->load, index);
+    if (r->loads != NULL) {
+        w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
+        *total = r->totals[index];
+    } else { /* those of a single scenario, if no other has load: the mean GPU has 1 */
+        w->layer.load = w->joint.load;
+        *total = (double)r->shape.gpus;
+    }
+    return has_load && *total > 0.0;
+}
+
+/* The placement may be another than the one that the search ended with. */
+static void correct_stop(eplb_plan_layer *result)
+{
+    bool optimal = result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING);
+    if (result->stop == EPLB_STOP_CANCELLED) {
+        return;
+    }
+    if (optimal) {
+        result->stop = EPLB_STOP_OPTIMAL;
+    } else if (result->stop == EPLB_STOP_OPTIMAL) {
+        result->stop = EPLB_STOP_EFFORT;
+    }
+}
+
 static void plan_layer(worker *w, int32_t index)
 {
     run *r = w->run;
     const eplb_plan_job *job = r->job;
     eplb_plan_layer *result = &job->layers[index];
-    w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
+    double total;
+    bool has_load = take_loads(w, index, &total);
     result->struct_size = sizeof(*result);
     result->layer_id = eplb_load_layer_ids(job->load)[index];
-    if (!(r->totals[index] > 0.0)) {
-        place_idle_layer(r, index);
-        return;
+    if (r->shape.rules != NULL) {
+        eplb_rules_pin(&r->rules, &w->layer, index);
     }
-    if (r->is_joint) {
-        (void)eplb_joint_take(&w->joint, job->load, index);
+    if (!has_load) {
+        place_idle_layer(w, index);
+        return;
     }
     double bound;
     int32_t *row = eplb_placement_row_of(job->placement, index);
     result->scored = 1;
-    result->stop = (int32_t)solve(w, r->totals[index], &bound);
+    if (!fits_rules(w)) {
+        note_failure(r, index);
+        return;
+    }
+    result->stop = (int32_t)solve(w, total, &bound);
     result->moves = w->layer.moves;
+    if (r->shape.rules != NULL) {
+        eplb_rules_spread(&w->layer);
+    }
     write_row(w, row);
     result->imbalance_after = score(w, job->cluster, row, index);
     /* Rounding must not lift the bound above what was found. */
@@ -223,10 +320,7 @@ static void plan_layer(worker *w, int32_t index)
     if (job->current != NULL) {
         compare_with_current(w, index, result);
     }
-    if (result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING) &&
-        result->stop != EPLB_STOP_CANCELLED) {
-        result->stop = EPLB_STOP_OPTIMAL;
-    }
+    correct_stop(result);
 }
 
 /* Tells the caller how many layers are done; remembers a wish to stop. */
@@ -331,14 +425,10 @@ static void normalise(double *row, int32_t experts, double *total)
     }
 }
 
-static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
+static eplb_status sum_scenarios(run *r, const eplb_hooks *hooks, eplb_error *error)
 {
     const eplb_plan_job *job = r->job;
     int32_t experts = eplb_load_experts(job->load);
-    eplb_status status = eplb_shape_init(&r->shape, hooks, job->cluster, experts, error);
-    if (status != EPLB_OK) {
-        return status;
-    }
     int32_t layers = eplb_load_layers(job->load);
     size_t count;
     if (!eplb_size_mul((size_t)layers, (size_t)experts, &count)) {
@@ -349,7 +439,7 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     if (r->loads == NULL || r->totals == NULL) {
         return eplb_out_of_memory(error);
     }
-    r->same_slots = job->current != NULL && same_slots(job->cluster, job->current->cluster);
+    eplb_status status = EPLB_OK;
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
         double *row = r->loads + (size_t)l * (size_t)experts;
         status = eplb_load_sum_row(job->load, l, row, &r->totals[l], error);
@@ -360,9 +450,39 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     return status;
 }
 
+static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
+{
+    const eplb_plan_job *job = r->job;
+    int32_t experts = eplb_load_experts(job->load);
+    int32_t layers = eplb_load_layers(job->load);
+    eplb_status status = eplb_shape_init(&r->shape, hooks, job->cluster, experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    status =
+        eplb_rules_init(&r->rules, hooks, &r->shape, job->cluster, layers, job->options, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    r->shape.rules = eplb_rules_bind(&r->rules, &r->shape) ? &r->rules : NULL;
+    r->same_slots = job->current != NULL && same_slots(job->cluster, job->current->cluster);
+    /* A search on scenarios has no use for sums, which may overflow where no scenario does. */
+    bool needs_sums = !r->is_joint || job->options->algorithm == EPLB_ALGORITHM_EPLB;
+    return needs_sums ? sum_scenarios(r, hooks, error) : EPLB_OK;
+}
+
+static eplb_status rules_failed(const eplb_plan_job *job, int32_t layer, eplb_error *error)
+{
+    return eplb_error_set(
+        error, EPLB_ERROR_INFEASIBLE,
+        "plan: layer %d: no way was found to keep all pins and limits of replicas",
+        eplb_load_layer_ids(job->load)[layer]);
+}
+
 eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks, eplb_error *error)
 {
     run r = {.job = job,
+             .failed = -1,
              .is_joint = eplb_load_scenarios(job->load) > 1 &&
                          job->options->objective != EPLB_OBJECTIVE_SUM};
     int32_t threads = job->options->threads;
@@ -379,6 +499,8 @@ eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks,
     }
     if (status == EPLB_OK) {
         run_workers(workers, threads);
+        int32_t failed = atomic_load(&r.failed);
+        status = failed < 0 ? EPLB_OK : rules_failed(job, failed, error);
     }
     for (int32_t i = 0; workers != NULL && i < threads; i++) {
         free_worker(&workers[i], hooks);
@@ -386,6 +508,7 @@ eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks,
     eplb_free(hooks, workers);
     eplb_free(hooks, r.loads);
     eplb_free(hooks, r.totals);
+    eplb_rules_free(&r.rules, hooks);
     eplb_shape_free(&r.shape, hooks);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "planner/joint.h"
 
 #include "base/memory.h"
+#include "planner/objective.h"
 
 typedef struct array {
     void **memory;
@@ -76,6 +77,7 @@ static void scale_row(const eplb_shape *shape, const double *row, double total, 
 bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer)
 {
     int32_t experts = joint->shape->experts;
+    double most = eplb_largest_weight(load, layer);
     double weights = 0.0;
     joint->scenarios = 0;
     for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
@@ -89,13 +91,17 @@ bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer)
         }
         scale_row(joint->shape, row, total,
                   joint->load + (size_t)joint->scenarios * (size_t)experts);
-        joint->weight[joint->scenarios++] = eplb_load_scenario_weight(load, k);
-        weights += eplb_load_scenario_weight(load, k);
+        double weight = eplb_load_scenario_weight(load, k) / most;
+        joint->weight[joint->scenarios++] = weight;
+        weights += weight;
     }
     for (int32_t k = 0; k < joint->scenarios; k++) {
         joint->weight[k] /= weights;
     }
     joint->groups = (joint->scenarios + EPLB_LANES - 1) / EPLB_LANES;
+    if (joint->scenarios == 0) { /* not those of the layer before */
+        memset(joint->load, 0, (size_t)experts * sizeof(*joint->load));
+    }
     return joint->scenarios > 0;
 }
 
@@ -138,13 +144,16 @@ static void measure_experts(eplb_joint *joint, double usual_part)
     }
 }
 
-void eplb_joint_start(eplb_joint *joint, double usual_part)
+bool eplb_joint_start(eplb_joint *joint, double usual_part)
 {
     measure_experts(joint, usual_part);
     joint->layer->load = joint->measure;
     eplb_layer_counts(joint->layer);
-    eplb_layer_pack(joint->layer);
+    if (!eplb_layer_pack(joint->layer)) {
+        return false;
+    }
     eplb_joint_index(joint);
+    return true;
 }
 
 static void number_replicas(eplb_joint *joint)
@@ -210,20 +219,10 @@ void eplb_joint_index(eplb_joint *joint)
 
 void eplb_joint_swap(eplb_joint *joint, int32_t s, int32_t t)
 {
-    eplb_layer *layer = joint->layer;
-    int32_t g = joint->shape->slot_gpu[s];
-    int32_t h = joint->shape->slot_gpu[t];
-    int32_t e = layer->slot_expert[s];
-    int32_t f = layer->slot_expert[t];
     int32_t replica = joint->slot_replica[s];
-    layer->slot_expert[s] = f;
-    layer->slot_expert[t] = e;
     joint->slot_replica[s] = joint->slot_replica[t];
     joint->slot_replica[t] = replica;
     joint->replica_slot[joint->slot_replica[s]] = s;
     joint->replica_slot[replica] = t;
-    eplb_layer_flip(layer, g, e);
-    eplb_layer_flip(layer, g, f);
-    eplb_layer_flip(layer, h, e);
-    eplb_layer_flip(layer, h, f);
+    eplb_layer_exchange(joint->layer, s, t);
 }

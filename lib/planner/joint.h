@@ -63,7 +63,8 @@ eplb_status eplb_joint_init(eplb_joint *joint, const eplb_hooks *hooks, eplb_lay
                             int32_t scenarios, eplb_objective objective, eplb_error *error);
 void eplb_joint_free(eplb_joint *joint, const eplb_hooks *hooks);
 
-/* Takes the loads of a layer over. False when no scenario has any. */
+/* Takes the loads of a layer over. False when no scenario has any: then load[0..experts-1] are 0.
+ */
 bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer);
 
 /* The objective, given the largest GPU load of each scenario. */
@@ -73,8 +74,8 @@ double eplb_joint_value(const eplb_joint *joint, const double *largest);
 double eplb_joint_bound(eplb_joint *joint);
 
 /* Counts and a first placement, indexed. Both go by the largest load of each expert over the
- * scenarios, less this part of its mean. */
-void eplb_joint_start(eplb_joint *joint, double usual_part);
+ * scenarios, less this part of its mean. False when there was no way to keep the rules. */
+bool eplb_joint_start(eplb_joint *joint, double usual_part);
 
 /* Derives shares and replicas from the layer's indexed placement. */
 void eplb_joint_index(eplb_joint *joint);
@@ -92,13 +93,6 @@ void eplb_joint_swap(eplb_joint *joint, int32_t s, int32_t t);
 /* Finds the largest loads of a scenario afresh. */
 void eplb_joint_find_top(eplb_joint *joint, int32_t scenario);
 
-/* Whether two experts in slots of two GPUs may change places. */
-static inline bool eplb_joint_may_swap(const eplb_joint *joint, int32_t g, int32_t h, int32_t e,
-                                       int32_t f)
-{
-    return g != h && !eplb_layer_holds(joint->layer, h, e) && !eplb_layer_holds(joint->layer, g, f);
-}
-
 /* Steps from the indexed placement, with near found; they count their moves in layer->moves. */
 void eplb_joint_soften(eplb_joint *joint, int64_t moves);
 void eplb_joint_polish(eplb_joint *joint, int64_t moves);
@@ -107,8 +101,11 @@ void eplb_joint_polish(eplb_joint *joint, int64_t moves);
  * one; for small layers. The layer is indexed afterwards. */
 void eplb_joint_anneal(eplb_joint *joint, double enough, const eplb_budget *budget);
 
-/* Plans the layer that was taken; the layer's slot_expert is the result. `bound` gets the lower
- * bound of the objective. */
+/* Whether eplb_joint_solve can start: rules may not fit the layer's slots. */
+bool eplb_joint_fits(eplb_joint *joint);
+
+/* Plans the layer that was taken, which fits; the layer's slot_expert is the result. `bound` gets
+ * the lower bound of the objective. */
 eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound);
 
 #endif

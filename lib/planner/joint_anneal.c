@@ -87,7 +87,7 @@ static void try_transfer(annealing *self)
     int32_t slot = eplb_dice_pick(&self->dice, shape->slots);
     int32_t taker = eplb_dice_pick(&self->dice, shape->experts);
     int32_t giver = layer->slot_expert[slot];
-    if (layer->count[giver] < 2 || eplb_layer_holds(layer, shape->slot_gpu[slot], taker)) {
+    if (!eplb_layer_may_replace(layer, shape->slot_gpu[slot], giver, taker)) {
         return;
     }
     assign(self->joint, slot, taker);
@@ -96,35 +96,19 @@ static void try_transfer(annealing *self)
     }
 }
 
-static void exchange(eplb_joint *joint, int32_t s, int32_t t)
-{
-    eplb_layer *layer = joint->layer;
-    int32_t g = joint->shape->slot_gpu[s];
-    int32_t h = joint->shape->slot_gpu[t];
-    int32_t e = layer->slot_expert[s];
-    int32_t f = layer->slot_expert[t];
-    layer->slot_expert[s] = f;
-    layer->slot_expert[t] = e;
-    eplb_layer_flip(layer, g, e);
-    eplb_layer_flip(layer, g, f);
-    eplb_layer_flip(layer, h, e);
-    eplb_layer_flip(layer, h, f);
-}
-
 static void try_swap(annealing *self)
 {
-    eplb_joint *joint = self->joint;
-    const eplb_shape *shape = joint->shape;
+    const eplb_shape *shape = self->joint->shape;
     int32_t s = eplb_dice_pick(&self->dice, shape->slots);
     int32_t t = eplb_dice_pick(&self->dice, shape->slots);
     int32_t e = self->layer->slot_expert[s];
     int32_t f = self->layer->slot_expert[t];
-    if (e == f || !eplb_joint_may_swap(joint, shape->slot_gpu[s], shape->slot_gpu[t], e, f)) {
+    if (e == f || !eplb_layer_may_swap(self->layer, shape->slot_gpu[s], e, shape->slot_gpu[t], f)) {
         return;
     }
-    exchange(joint, s, t);
+    eplb_layer_exchange(self->layer, s, t);
     if (!accept(self)) {
-        exchange(joint, s, t);
+        eplb_layer_exchange(self->layer, s, t);
     }
 }
 

@@ -242,7 +242,7 @@ static inline void try_swap(softening *self, size_t groups)
     float tolerance = self->temperature * 0x1p-19f * (float)eplb_dice_pick(&self->dice, 1 << 20);
     outcome after = weigh(joint, groups, g, h, e, f);
     float change = (after.first - joint->heat[g]) + (after.second - joint->heat[h]);
-    if (change < tolerance && eplb_joint_may_swap(joint, g, h, e, f)) {
+    if (change < tolerance && eplb_layer_may_swap(joint->layer, g, e, h, f)) {
         accept(joint, s, t, after);
     }
 }

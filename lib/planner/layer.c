@@ -146,6 +146,7 @@ eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const ep
         ARRAY(slot_expert, slots),
         ARRAY(gpu_load, gpus),
         ARRAY(holds, gpus * (size_t)layer->words), /* at most 2^26 */
+        ARRAY(pinned, gpus * (size_t)layer->words),
         ARRAY(slot_replica, slots),
         ARRAY(replica_slot, slots),
         ARRAY(first, experts),
@@ -167,7 +168,7 @@ void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks)
                       layer->holds,        layer->slot_replica, layer->first, layer->next,
                       layer->replica_slot, layer->order,        layer->heap,  layer->aside,
                       layer->position,     layer->key,          layer->room,  layer->gpu_change,
-                      layer->best,         layer->start};
+                      layer->best,         layer->start,        layer->pinned};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }

@@ -16,21 +16,24 @@
 #include <eplb/hooks.h>
 #include <eplb/status.h>
 
+#include "planner/rules.h"
+
 /* Two loads this close, relatively, are the same but for rounding. */
 #define EPLB_ROUNDING 1e-12
 
 /* The shape that all layers of a plan share. */
-typedef struct eplb_shape {
+struct eplb_shape {
     int32_t experts;
     int32_t gpus;
     int32_t slots;
-    bool uniform;           /* every GPU has equally many slots */
-    int32_t *first_slot;    /* [gpus + 1] */
-    int32_t *slot_gpu;      /* [slots] */
-    int32_t *cluster_gpu;   /* [gpus]: the GPU's number in the cluster */
-    int64_t *distinct_room; /* [experts + 1]: room for k experts wherever they are allowed:
-                             * sum over GPUs of min(slots, k). NULL when uniform */
-} eplb_shape;
+    bool uniform;            /* every GPU has equally many slots */
+    int32_t *first_slot;     /* [gpus + 1] */
+    int32_t *slot_gpu;       /* [slots] */
+    int32_t *cluster_gpu;    /* [gpus]: the GPU's number in the cluster */
+    int64_t *distinct_room;  /* [experts + 1]: room for k experts wherever they are allowed:
+                              * sum over GPUs of min(slots, k). NULL when uniform */
+    const eplb_rules *rules; /* NULL: a placement only has to be valid */
+};
 
 /* Whether every GPU has two slots, or three. */
 static inline bool eplb_shape_has_pairs(const eplb_shape *shape)
@@ -54,7 +57,7 @@ eplb_status eplb_shape_init(eplb_shape *shape, const eplb_hooks *hooks, const ep
                             int32_t experts, eplb_error *error);
 void eplb_shape_free(eplb_shape *shape, const eplb_hooks *hooks);
 
-typedef struct eplb_layer {
+struct eplb_layer {
     const eplb_shape *shape;
     const double *load; /* [experts] */
 
@@ -65,6 +68,7 @@ typedef struct eplb_layer {
     double *gpu_load;     /* [gpus] */
     uint64_t *holds;      /* [gpus][words] bit e: the GPU holds expert e */
     int32_t words;
+    uint64_t *pinned; /* [gpus][words] replicas that must stay; looked at where there are rules */
 
     /* A replica keeps its number when it moves to another slot. */
     int32_t *slot_replica; /* [slots] */
@@ -86,7 +90,7 @@ typedef struct eplb_layer {
     double *gpu_change; /* [gpus] */
     int32_t *best;      /* [slots] the search: slot_expert of the best placement so far */
     int32_t *start;     /* [slots] slot_expert of another start */
-} eplb_layer;
+};
 
 eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
                             eplb_error *error);
@@ -115,6 +119,43 @@ static inline void eplb_layer_flip(eplb_layer *layer, int32_t gpu, int32_t exper
     bits[expert >> 6] ^= (uint64_t)1 << (expert & 63);
 }
 
+/* Exchanges the experts of two slots on different GPUs, in slot_expert and bits. */
+static inline void eplb_layer_exchange(eplb_layer *layer, int32_t s, int32_t t)
+{
+    int32_t g = layer->shape->slot_gpu[s];
+    int32_t h = layer->shape->slot_gpu[t];
+    int32_t e = layer->slot_expert[s];
+    int32_t f = layer->slot_expert[t];
+    layer->slot_expert[s] = f;
+    layer->slot_expert[t] = e;
+    eplb_layer_flip(layer, g, e);
+    eplb_layer_flip(layer, g, f);
+    eplb_layer_flip(layer, h, e);
+    eplb_layer_flip(layer, h, f);
+}
+
+static inline bool eplb_layer_pins(const eplb_layer *layer, int32_t gpu, int32_t expert)
+{
+    const uint64_t *bits = layer->pinned + (size_t)gpu * (size_t)layer->words;
+    return (bits[expert >> 6] >> (expert & 63)) & 1u;
+}
+
+/* Whether expert e of GPU g and expert f of GPU h may change places. */
+static inline bool eplb_layer_may_swap(const eplb_layer *layer, int32_t g, int32_t e, int32_t h,
+                                       int32_t f)
+{
+    return g != h && !eplb_layer_holds(layer, h, e) && !eplb_layer_holds(layer, g, f) &&
+           (layer->shape->rules == NULL || eplb_rules_allow_swap(layer, g, e, h, f));
+}
+
+/* Whether an expert's replica on a GPU may give way to a further one of another expert. */
+static inline bool eplb_layer_may_replace(const eplb_layer *layer, int32_t gpu, int32_t giver,
+                                          int32_t taker)
+{
+    return giver != taker && layer->count[giver] > 1 && !eplb_layer_holds(layer, gpu, taker) &&
+           (layer->shape->rules == NULL || eplb_rules_allow_replace(layer, gpu, giver, taker));
+}
+
 /* Sorts ids by key[id], largest first, equal keys by smaller id. `scratch` is as long as `ids`. */
 void eplb_sort_descending(int32_t *ids, int32_t count, const double *key, int32_t *scratch);
 
@@ -141,8 +182,9 @@ double eplb_layer_largest_share(const eplb_layer *layer);
 double eplb_layer_bound(const eplb_layer *layer);
 
 /* Packs count[e] replicas of each expert, largest share first, each onto the least-loaded GPU that
- * has room and does not hold the expert. Fills slot_expert and indexes. */
-void eplb_layer_pack(eplb_layer *layer);
+ * has room and does not hold the expert; pinned ones before all others. Fills slot_expert and
+ * indexes. False, which only pins can cause, when no way was found. */
+bool eplb_layer_pack(eplb_layer *layer);
 
 /* Swaps replicas of the heaviest GPU with others while that makes the larger of the two GPUs
  * lighter, until the largest GPU load is at most `enough`. Leaves the replica lists stale: index

@@ -89,7 +89,8 @@ static bool put_by_exchange(eplb_layer *layer, int32_t gpu, int32_t expert)
         for (int32_t s = shape->first_slot[other + 1] - layer->room[other] - 1;
              s >= shape->first_slot[other]; s--) {
             int32_t moved = layer->slot_expert[s];
-            if (eplb_layer_holds(layer, gpu, moved)) {
+            if (eplb_layer_holds(layer, gpu, moved) ||
+                (shape->rules != NULL && eplb_layer_pins(layer, other, moved))) {
                 continue;
             }
             eplb_layer_flip(layer, other, moved);
@@ -145,6 +146,85 @@ static bool pack_by_load(eplb_layer *layer, const int32_t *order)
     return true;
 }
 
+/* The lightest GPU with room that lacks the expert, on the nodes that have fewest of its replicas
+ * if these are to be spread; -1: none. */
+static int32_t lightest_by_rules(const eplb_layer *layer, int32_t expert)
+{
+    const int32_t *node = layer->shape->rules->node;
+    int32_t best = -1;
+    int32_t fewest = 0;
+    for (int32_t g = 0; g < layer->shape->gpus; g++) {
+        if (layer->room[g] == 0 || eplb_layer_holds(layer, g, expert)) {
+            continue;
+        }
+        int32_t replicas = node != NULL ? eplb_rules_on_node(layer, expert, node[g]) : 0;
+        if (best < 0 || replicas < fewest ||
+            (replicas == fewest && layer->gpu_load[g] < layer->gpu_load[best])) {
+            best = g;
+            fewest = replicas;
+        }
+    }
+    return best;
+}
+
+/* Puts the pinned replicas; false when a GPU has no room for them. */
+static bool put_pinned(eplb_layer *layer)
+{
+    const eplb_shape *shape = layer->shape;
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        for (int32_t e = 0; e < shape->experts; e++) {
+            if (!eplb_layer_pins(layer, g, e)) {
+                continue;
+            }
+            if (layer->room[g] == 0) {
+                return false;
+            }
+            put(layer, g, e);
+        }
+    }
+    return true;
+}
+
+static bool put_by_rules(eplb_layer *layer, int32_t expert)
+{
+    int32_t gpu = lightest_by_rules(layer, expert);
+    if (gpu >= 0) {
+        put(layer, gpu, expert);
+        return true;
+    }
+    for (int32_t g = 0; g < layer->shape->gpus; g++) {
+        if (layer->room[g] > 0) {
+            return put_by_exchange(layer, g, expert);
+        }
+    }
+    return false;
+}
+
+static bool pack_by_rules(eplb_layer *layer, const int32_t *order)
+{
+    gpu_heap unused;
+    start_empty(layer, &unused);
+    if (!put_pinned(layer)) {
+        return false;
+    }
+    for (int32_t i = 0; i < layer->shape->experts; i++) {
+        int32_t e = order[i];
+        if (layer->count[e] > layer->shape->rules->max_replicas) { /* it has more pins */
+            return false;
+        }
+        int32_t pins = 0;
+        for (int32_t g = 0; g < layer->shape->gpus; g++) {
+            pins += eplb_layer_pins(layer, g, e) ? 1 : 0;
+        }
+        for (int32_t c = pins; c < layer->count[e]; c++) {
+            if (!put_by_rules(layer, e)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static int32_t roomiest_without(const eplb_layer *layer, int32_t expert)
 {
     int32_t best = -1;
@@ -160,7 +240,7 @@ static int32_t roomiest_without(const eplb_layer *layer, int32_t expert)
 /*
  * Most replicated experts first, each onto the GPUs with most room left: finds a packing whenever
  * there is one (the construction behind Gale's and Ryser's theorem), whatever the loads. Counts of
- * eplb_layer_counts always have one.
+ * eplb_layer_counts always have one, unless there are pins.
  */
 static void pack_by_room(eplb_layer *layer)
 {
@@ -180,14 +260,24 @@ static void pack_by_room(eplb_layer *layer)
     }
 }
 
-void eplb_layer_pack(eplb_layer *layer)
+bool eplb_layer_pack(eplb_layer *layer)
 {
     for (int32_t e = 0; e < layer->shape->experts; e++) {
         layer->order[e] = e;
     }
     eplb_sort_descending(layer->order, layer->shape->experts, layer->share, layer->position);
-    if (!pack_by_load(layer, layer->order)) {
+    const eplb_rules *rules = layer->shape->rules;
+    bool packed =
+        rules != NULL ? pack_by_rules(layer, layer->order) : pack_by_load(layer, layer->order);
+    if (!packed && rules != NULL && rules->pin_count > 0) {
+        return false;
+    }
+    if (!packed) {
         pack_by_room(layer);
     }
+    if (rules != NULL) {
+        eplb_rules_spread(layer);
+    }
     eplb_layer_index(layer);
+    return true;
 }

@@ -219,7 +219,7 @@ static void restore_counts(pairing *p)
 bool eplb_layer_pair_counts(eplb_layer *layer, double bound, double enough,
                             const eplb_budget *budget)
 {
-    if (!eplb_shape_has_pairs(layer->shape)) {
+    if (!eplb_shape_has_pairs(layer->shape) || layer->shape->rules != NULL) {
         return false;
     }
     pairing p = {

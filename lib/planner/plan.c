@@ -2,6 +2,7 @@
 #include <eplb/plan.h>
 
 #include "base/memory.h"
+#include "base/range.h"
 #include "model/cluster.h"
 #include "model/placement.h"
 #include "planner/job.h"
@@ -28,19 +29,6 @@ const char *eplb_stop_name(eplb_stop stop)
     return "unknown";
 }
 
-const char *eplb_objective_name(eplb_objective objective)
-{
-    switch (objective) {
-    case EPLB_OBJECTIVE_MEAN_OF_MAX:
-        return "mean-of-max";
-    case EPLB_OBJECTIVE_MAX_OF_MAX:
-        return "max-of-max";
-    case EPLB_OBJECTIVE_SUM:
-        return "sum";
-    }
-    return "unknown";
-}
-
 void eplb_plan_options_init(eplb_plan_options *options)
 {
     if (options == NULL) {
@@ -51,7 +39,9 @@ void eplb_plan_options_init(eplb_plan_options *options)
                                    .effort = 5,
                                    .threads = 1,
                                    .groups = 1,
-                                   .objective = EPLB_OBJECTIVE_MEAN_OF_MAX};
+                                   .objective = EPLB_OBJECTIVE_MEAN_OF_MAX,
+                                   .min_replicas = 1,
+                                   .max_replicas = -1};
 }
 
 static eplb_status check_options(const eplb_plan_options *options, eplb_error *error)
@@ -80,10 +70,37 @@ static eplb_status check_options(const eplb_plan_options *options, eplb_error *e
     return EPLB_OK;
 }
 
+static eplb_status check_rules(const eplb_plan_options *options, eplb_error *error)
+{
+    eplb_status status =
+        eplb_check_range("plan", "min_replicas", options->min_replicas, 1, EPLB_MAX_GPUS, error);
+    if (status == EPLB_OK && options->max_replicas != -1) {
+        status = eplb_check_range("plan", "max_replicas", options->max_replicas, 1, EPLB_MAX_GPUS,
+                                  error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_check_range("plan", "spread_nodes", options->spread_nodes, 0, 1, error);
+    }
+    if (status == EPLB_OK) {
+        status =
+            eplb_check_range("plan", "number of pins", options->pin_count, 0, INT32_MAX, error);
+    }
+    if (status == EPLB_OK && options->pin_count > 0) {
+        status = eplb_check_given("plan", "pins", options->pins, error);
+    }
+    return status;
+}
+
 /* The classical algorithm knows equal GPUs on equal nodes only. */
 static eplb_status check_reference(const eplb_load *load, const eplb_cluster *cluster,
-                                   int32_t groups, eplb_error *error)
+                                   const eplb_plan_options *options, eplb_error *error)
 {
+    int32_t groups = options->groups;
+    if (options->min_replicas != 1 || options->max_replicas != -1 || options->spread_nodes != 0 ||
+        options->pin_count != 0) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "algorithm eplb: it knows no limits of replicas, pins or nodes");
+    }
     if (eplb_cluster_uniform_slots(cluster) == 0 ||
         eplb_cluster_live_gpus(cluster) != cluster->gpus) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
@@ -130,7 +147,8 @@ static eplb_status check_current(const eplb_load *load, const eplb_cluster *clus
                               eplb_load_layers(load), eplb_load_experts(load), cluster->gpus);
     }
     eplb_error reason;
-    eplb_status status = eplb_placement_validate(current, EPLB_VALIDATE_ALLOW_EMPTY, &reason);
+    eplb_status status = eplb_placement_validate(
+        current, EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, &reason);
     if (status == EPLB_ERROR_NOMEM) {
         return eplb_out_of_memory(error);
     }
@@ -148,8 +166,11 @@ static eplb_status check_inputs(const eplb_load *load, const eplb_cluster *clust
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: no load or no cluster");
     }
     eplb_status status = check_options(options, error);
+    if (status == EPLB_OK) {
+        status = check_rules(options, error);
+    }
     if (status == EPLB_OK && options->algorithm == EPLB_ALGORITHM_EPLB) {
-        status = check_reference(load, cluster, options->groups, error);
+        status = check_reference(load, cluster, options, error);
     }
     if (status == EPLB_OK) {
         status = check_current(load, cluster, current, error);

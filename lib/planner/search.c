@@ -124,8 +124,7 @@ static void try_swap(annealing *a)
     int32_t smaller = layer->order[place];
     int32_t t = layer->replica_slot[pick_replica(a, smaller)];
     int32_t light = layer->shape->slot_gpu[t];
-    if (light == heavy || eplb_layer_holds(layer, light, expert) ||
-        eplb_layer_holds(layer, heavy, smaller)) {
+    if (!eplb_layer_may_swap(layer, heavy, expert, light, smaller)) {
         return;
     }
     double moved = layer->share[expert] - layer->share[smaller];
@@ -174,8 +173,7 @@ static bool pick_transfer(annealing *a, transfer *t)
     }
     t->gpu = layer->shape->slot_gpu[t->slot];
     t->giver = layer->slot_expert[t->slot];
-    if (t->giver == t->taker || layer->count[t->giver] < 2 ||
-        eplb_layer_holds(layer, t->gpu, t->taker)) {
+    if (!eplb_layer_may_replace(layer, t->gpu, t->giver, t->taker)) {
         return false;
     }
     t->giver_share = layer->load[t->giver] / (double)(layer->count[t->giver] - 1);

@@ -42,7 +42,7 @@ eplb_effort eplb_effort_of(int32_t level, int32_t slots)
 /* Packs the counts at hand and mends by swaps; returns the largest load. */
 static double build(eplb_layer *layer, double enough)
 {
-    eplb_layer_pack(layer);
+    (void)eplb_layer_pack(layer); /* it fits */
     eplb_layer_swap_descent(layer, enough);
     eplb_layer_index(layer);
     return eplb_layer_worst(layer);

@@ -42,8 +42,7 @@ static void sort_slots(descent *d)
 
 static bool allowed(const eplb_layer *layer, int32_t heavy, int32_t light, int32_t i, int32_t j)
 {
-    return !eplb_layer_holds(layer, light, layer->slot_expert[i]) &&
-           !eplb_layer_holds(layer, heavy, layer->slot_expert[j]);
+    return eplb_layer_may_swap(layer, heavy, layer->slot_expert[i], light, layer->slot_expert[j]);
 }
 
 /*

@@ -136,6 +136,7 @@ eplb_status eplb_snapshot_get_info(const eplb_snapshot *snapshot, eplb_snapshot_
         .experts = shape->experts,
         .rank = shape->rank,
         .ranks = shape->ranks,
+        .model_layers = shape->model_layers,
         .ranks_held = shape->ranks - eplb_snapshot_missing_ranks(snapshot, NULL, 0),
         .buckets = snapshot->buckets,
         .first_bucket = snapshot->first_bucket,

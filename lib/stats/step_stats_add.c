@@ -9,6 +9,7 @@
 #include "model/cluster.h"
 #include "model/placement.h"
 #include "model/row.h"
+#include "stats/log_bins.h"
 
 /* Loads as SGLang's utilisation adds them to both sides against a division by zero. */
 #define SGLANG_EPSILON 1e-5
@@ -71,12 +72,7 @@ static void add_experts(const eplb_step_stats *stats, eplb_step_layer *layer, co
 
 static void count_in_histogram(eplb_step_layer *layer, int32_t bins, double imbalance)
 {
-    const double one = 1.0;
-    uint64_t first;
-    uint64_t bits;
-    memcpy(&first, &one, sizeof(first));
-    memcpy(&bits, &imbalance, sizeof(bits));
-    uint64_t bin = (bits - first) >> (52 - EPLB_BIN_BITS);
+    uint64_t bin = eplb_log_bin(imbalance, EPLB_BIN_BITS);
     uint64_t last = (uint64_t)bins - 1;
     layer->histogram[bin < last ? bin : last]++;
 }

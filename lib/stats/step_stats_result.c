@@ -4,21 +4,13 @@
 #include "base/memory.h"
 #include "base/range.h"
 #include "model/placement.h"
+#include "stats/log_bins.h"
 
 /* The lower edge of the bin that holds the least value that `percent` of the steps keep. */
-static double percentile(const eplb_step_layer *layer, int32_t bins, int32_t percent)
+static double percentile(const eplb_step_layer *layer, int32_t bins, uint32_t percent)
 {
-    uint64_t steps = (uint64_t)layer->steps;
-    uint64_t rest = steps % 100 * (uint64_t)percent;
-    uint64_t wanted = steps / 100 * (uint64_t)percent + (rest + 99) / 100;
-    uint64_t within = 0;
-    int32_t bin = -1;
-    while (within < wanted && bin < bins - 1) {
-        within += layer->histogram[++bin];
-    }
-    double octave = (double)(INT64_C(1) << (bin >> EPLB_BIN_BITS));
-    int32_t in_octave = bin & ((1 << EPLB_BIN_BITS) - 1);
-    return octave * (1.0 + (double)in_octave / (1 << EPLB_BIN_BITS));
+    int32_t bin = eplb_percentile_bin(layer->histogram, bins, (uint64_t)layer->steps, percent);
+    return eplb_log_bin_edge(bin, EPLB_BIN_BITS);
 }
 
 /* Inserts an expert into the list, which is sorted by falling ratio. */

@@ -45,8 +45,8 @@ static void json_without_a_placement_in_force_has_the_contract(void **state)
     assert_true(json_number(plan, "experts") == 16.0);
     assert_true(json_number(plan, "gpus") == 4.0);
     assert_true(json_number(plan, "slots") == 24.0);
-    assert_string_equal(json_text(plan, "objective"), "sum");
-    assert_true(json_number(plan, "scenarios") == 1.0);
+    assert_string_equal(json_text(plan, "objective"), "mean-of-max");
+    assert_true(json_number(plan, "scenarios") == 4.0); /* a slice for each step */
     assert_string_equal(json_text(plan, "algorithm"), "search");
     static const char *const nulls[] = {"imbalance_before", "copies", "bytes_to_copy",
                                         "target_reached"};
@@ -260,7 +260,7 @@ static void one_is_singular(void **state)
     test_write_text(test_join(*state, "log").text, "layer,expert,tokens\n0,0,5\n0,1,5\n");
     run_result result = run_line(*state, "plan --load log --gpus 2 --slots 2");
     assert_contains(result.out, "1 layer of 2 experts on 2 GPUs x 1 slot (2 slots, 0 redundant), "
-                                "load of 1 source\n");
+                                "1 scenario\n");
     run_release(&result);
 }
 
@@ -329,14 +329,124 @@ static void fewer_slots_are_a_change_without_copies(void **state)
     cJSON_Delete(plan);
 }
 
-static void several_loads_are_summed_with_a_warning(void **state)
+/* Two kinds of traffic that want different placements on 2 GPUs x 2 slots: experts 0 and 1 are hot
+ * together, or 2 and 3 are. */
+static void write_two_kinds(const char *directory)
 {
-    run_result result = run_line(*state, PLAN " --load log.jsonl --json");
-    assert_int_equal(result.exit_code, 0);
-    assert_contains(result.err, "eplb: warning: 2 scenarios");
-    cJSON *plan = cJSON_Parse(result.out);
+    test_write_text(test_join(directory, "chat").text,
+                    "{\"step\":0,\"layer\":0,\"counts\":[10,10,0,0]}\n");
+    test_write_text(test_join(directory, "code").text,
+                    "{\"step\":0,\"layer\":0,\"counts\":[0,0,10,10]}\n");
+}
+
+static void each_source_is_a_scenario(void **state)
+{
+    write_two_kinds(*state);
+    const char *line = "plan --load a=chat:3 --load code --gpus 2 --slots 4 --dense-layers none";
+    cJSON *plan = run_json(*state,
+                           "plan --load a=chat:3 --load code --gpus 2 --slots 4 "
+                           "--dense-layers none --json",
+                           0);
     assert_true(json_number(plan, "scenarios") == 2.0);
+    assert_string_equal(json_text(plan, "objective"), "mean-of-max");
+    assert_true(json_number(json_member(plan, "imbalance_after"), "mean") == 1.0);
+    const cJSON *first = cJSON_GetArrayItem(json_member(plan, "per_scenario"), 0);
+    assert_string_equal(json_text(first, "name"), "a");
+    assert_true(json_number(first, "weight") == 3.0);
+    assert_true(json_number(first, "imbalance_after_mean") == 1.0);
     cJSON_Delete(plan);
+    run_result result = run_line(*state, line);
+    assert_contains(result.out, "2 scenarios\n");
+    assert_contains(result.out, "(mean-of-max: mean over the scenarios)");
+    assert_contains(result.out, "\na                                      3");
+    run_release(&result);
+}
+
+static void slices_are_named_by_file_and_number(void **state)
+{
+    test_write_text(test_join(*state, "log").text, "{\"step\":0,\"layer\":0,\"counts\":[9,9]}\n"
+                                                   "{\"step\":1,\"layer\":0,\"counts\":[9,9]}\n");
+    static const char *const cases[][2] = {
+        {"./log", "\nlog 2/2  "}, {"a 1=log", "\na 1 2/2  "}, {"\033[1ma=log", "\n?[1ma 1/2  "}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const arguments[] = {"plan",   "--load", cases[i][0], "--slices", "2",
+                                         "--gpus", "2",      "--slots",   "4",        NULL};
+        run_result result = run_arguments(*state, arguments);
+        assert_int_equal(result.exit_code, 0);
+        assert_contains(result.out, cases[i][1]);
+        run_release(&result);
+    }
+}
+
+static void a_single_replica_of_each_expert_is_no_news(void **state)
+{
+    write_two_kinds(*state);
+    run_result result = run_line(*state, "plan --load chat --gpus 2 --slots 4");
+    assert_null(strstr(result.out, "failure"));
+    run_release(&result);
+    result = run_line(*state, "plan --load chat --gpus 4 --slots 8");
+    assert_contains(result.out, "; --min-replicas 2 prevents it.\n");
+    run_release(&result);
+}
+
+static void objective_sum_plans_the_mix(void **state)
+{
+    write_two_kinds(*state);
+    cJSON *plan = run_json(*state,
+                           "plan --load chat --load code --gpus 2 --slots 4 --objective sum "
+                           "--dense-layers none --json",
+                           0);
+    assert_string_equal(json_text(plan, "objective"), "sum");
+    assert_true(json_number(json_member(plan, "imbalance_after"), "mean") == 1.0);
+    cJSON_Delete(plan);
+}
+
+static void steps_of_one_source_are_cut_into_slices(void **state)
+{
+    cJSON *plan = run_json(*state, PLAN " --slices 3 --json", 0);
+    assert_true(json_number(plan, "scenarios") == 3.0);
+    cJSON_Delete(plan);
+    plan = run_json(*state, PLAN " --slices 1 --json", 0);
+    assert_true(json_number(plan, "scenarios") == 1.0);
+    cJSON_Delete(plan);
+}
+
+static void experts_lost_with_dead_gpus_are_listed(void **state)
+{
+    write_two_kinds(*state);
+    run_ok(*state, "plan --load chat --gpus 3 --slots 6 --dense-layers none --out map");
+    const char *again = "plan --load chat --gpus 3 --slots 6 --dense-layers none --current map "
+                        "--dead-gpus 2 ";
+    char line[256];
+    snprintf(line, sizeof(line), "%s--json", again);
+    cJSON *plan = run_json(*state, line, 0);
+    assert_true(json_number(plan, "live_gpus") == 2.0);
+    const cJSON *lost = json_member(plan, "lost_experts");
+    assert_true(cJSON_GetArraySize(lost) == 1);
+    assert_true(cJSON_GetArraySize(json_member(cJSON_GetArrayItem(lost, 0), "experts")) >= 1);
+    cJSON_Delete(plan);
+    run_result result = run_line(*state, again);
+    assert_contains(result.out, "1 GPU is dead");
+    assert_contains(result.out, " lost the last copy with the dead GPUs");
+    assert_contains(result.out, "A single GPU's failure would lose up to 2 experts");
+    run_release(&result);
+    snprintf(line, sizeof(line), "%s--lost-experts fail", again);
+    result = run_line(*state, line);
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "layer 0: with the dead GPUs the last copies of experts ");
+    run_release(&result);
+}
+
+static void limits_of_replicas_are_kept(void **state)
+{
+    cJSON *plan = run_json(
+        *state,
+        "plan --load log.jsonl --gpus 4 --slots 32 --dense-layers none --min-replicas 2 --json", 0);
+    assert_true(json_number(plan, "lost_by_single_failure") == 0.0);
+    cJSON_Delete(plan);
+    run_result result = run_line(*state, PLAN " --min-replicas 2");
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "2 replicas of each of 16 experts need 32 slots, there are 24");
     run_release(&result);
 }
 
@@ -452,7 +562,13 @@ TEST_MAIN(IN_PREPARED_DIRECTORY(written_placement_is_valid_and_stays_in_every_fo
           IN_PREPARED_DIRECTORY(table_shows_the_worst_layers_first),
           IN_PREPARED_DIRECTORY(detailed_exitcode_is_10_when_copies_are_proposed),
           IN_DIRECTORY(fewer_slots_are_a_change_without_copies),
-          IN_PREPARED_DIRECTORY(several_loads_are_summed_with_a_warning),
+          IN_PREPARED_DIRECTORY(each_source_is_a_scenario),
+          IN_DIRECTORY(slices_are_named_by_file_and_number),
+          IN_DIRECTORY(a_single_replica_of_each_expert_is_no_news),
+          IN_DIRECTORY(objective_sum_plans_the_mix),
+          IN_PREPARED_DIRECTORY(steps_of_one_source_are_cut_into_slices),
+          IN_DIRECTORY(experts_lost_with_dead_gpus_are_listed),
+          IN_PREPARED_DIRECTORY(limits_of_replicas_are_kept),
           IN_DIRECTORY(invalid_plan_is_shown_but_written_only_when_repaired),
           IN_DIRECTORY(slots_that_gpus_cannot_share_name_the_smallest_number_that_works),
           IN_DIRECTORY(groups_that_do_not_fit_the_nodes_are_refused),

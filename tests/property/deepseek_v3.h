@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#include <eplb/format.h>
+#include <eplb/source.h>
 
 static const char *const deepseek_v3[] = {
     "decode_in1000out1000.json",  "decode_in2000out100.json", "decode_in500out1500.json",
@@ -15,16 +15,21 @@ static const char *const deepseek_v3[] = {
 
 enum { DEEPSEEK_V3_FILES = sizeof(deepseek_v3) / sizeof(deepseek_v3[0]) };
 
-/* One workload, 58 layers x 256 experts; the test is skipped where there are none. */
-static inline eplb_load *deepseek_v3_or_skip(int32_t file)
+/* The workloads from `first` on, a scenario of 58 layers x 256 experts each; the test is skipped
+ * where there are none. */
+static inline eplb_load *deepseek_v3_or_skip(int32_t first, int32_t count)
 {
-    char name[128];
-    snprintf(name, sizeof(name), "data/deepseek_v3/%s", deepseek_v3[file]);
-    test_path path = test_shared_or_skip(name);
-    const char *paths[] = {path.text};
+    test_path paths[DEEPSEEK_V3_FILES];
+    const char *texts[DEEPSEEK_V3_FILES];
+    for (int32_t i = 0; i < count; i++) {
+        char name[128];
+        snprintf(name, sizeof(name), "data/deepseek_v3/%s", deepseek_v3[first + i]);
+        paths[i] = test_shared_or_skip(name);
+        texts[i] = paths[i].text;
+    }
     eplb_error error;
     eplb_load *load;
-    assert_ok(eplb_load_read(&load, NULL, paths, 1, NULL, &error), &error);
+    assert_ok(eplb_source_load(&load, NULL, texts, count, NULL, NULL, &error), &error);
     return load;
 }
 

@@ -155,6 +155,80 @@ static void plan_is_never_worse_than_what_it_starts_from(void **state)
     }
 }
 
+/* Replicas of each expert within the limits, and each pin in its place. */
+static void assert_rules_kept(const eplb_placement *placement, const eplb_plan_options *options)
+{
+    int32_t layers = eplb_placement_layers(placement);
+    int32_t slots = eplb_placement_slots(placement);
+    for (int32_t l = 0; l < layers; l++) {
+        const int32_t *row = eplb_placement_row(placement, l);
+        for (int32_t e = 0; e < eplb_placement_experts(placement); e++) {
+            int32_t count = 0;
+            for (int32_t s = 0; s < slots; s++) {
+                count += row[s] == e ? 1 : 0;
+            }
+            assert_true(count >= options->min_replicas);
+            assert_true(options->max_replicas < 0 || count <= options->max_replicas);
+        }
+        for (int32_t i = 0; i < options->pin_count; i++) {
+            const eplb_pin *pin = &options->pins[i];
+            const eplb_cluster *cluster = eplb_placement_cluster(placement);
+            int32_t first = eplb_cluster_first_slot(cluster, pin->gpu);
+            bool found = pin->layer >= 0 && pin->layer != l;
+            for (int32_t s = first; s < first + eplb_cluster_gpu_slots(cluster, pin->gpu); s++) {
+                found = found || row[s] == pin->expert;
+            }
+            assert_true(found);
+        }
+    }
+}
+
+static void plans_keep_their_rules(void **state)
+{
+    (void)state;
+    int planned = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        eplb_random random;
+        eplb_random_seed(&random, seed);
+        eplb_cluster *cluster = draw_cluster(&random);
+        int32_t experts = draw(&random, 1, MOST_EXPERTS);
+        int32_t layers = draw(&random, 1, 3);
+        eplb_load *load = draw_load(&random, layers, experts);
+        eplb_pin pins[3];
+        eplb_plan_options options;
+        eplb_plan_options_init(&options);
+        options.effort = draw(&random, 1, 3);
+        options.min_replicas = draw(&random, 1, 2);
+        options.max_replicas = draw(&random, 0, 1) == 0 ? -1 : draw(&random, 2, 6);
+        options.spread_nodes = draw(&random, 0, 1);
+        options.pin_count = draw(&random, 0, 3);
+        options.pins = pins;
+        for (int32_t i = 0; i < options.pin_count; i++) {
+            int32_t layer = draw(&random, -1, layers - 1);
+            int32_t expert = draw(&random, 0, experts - 1);
+            pins[i] = (eplb_pin){.layer = layer,
+                                 .expert = expert,
+                                 .gpu = draw(&random, 0, eplb_cluster_gpus(cluster) - 1)};
+        }
+        eplb_plan *plan;
+        eplb_error error;
+        eplb_status status = eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, &error);
+        if (status == EPLB_OK) {
+            assert_ok(eplb_placement_validate(eplb_plan_placement(plan), 0, NULL), NULL);
+            assert_rules_kept(eplb_plan_placement(plan), &options);
+            planned++;
+        } else {
+            assert_status(status, EPLB_ERROR_INFEASIBLE, &error);
+        }
+        eplb_plan_destroy(&plan);
+        eplb_load_destroy(&load);
+        eplb_cluster_destroy(&cluster);
+    }
+    print_message("%d of %d plans with rules\n", planned, SEEDS);
+    assert_true(planned > SEEDS / 6);
+}
+
 #define TINY_EXPERTS 6
 #define TINY_GPUS 3
 #define TINY_SCENARIOS 3
@@ -341,6 +415,6 @@ static void no_bound_is_above_what_a_long_search_finds(void **state)
 
 TEST_MAIN(seeded_test(every_plan_keeps_its_contract),
           seeded_test(plan_is_never_worse_than_what_it_starts_from),
-          seeded_test(tiny_plans_are_those_of_brute_force),
+          seeded_test(plans_keep_their_rules), seeded_test(tiny_plans_are_those_of_brute_force),
           seeded_test(no_bound_is_above_brute_force),
           seeded_test(no_bound_is_above_what_a_long_search_finds))

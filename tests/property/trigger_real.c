@@ -29,7 +29,7 @@ static void real_workloads_need_no_further_plan(void **state)
     double hottest = 0.0;
     int alarms_before = 0;
     for (int32_t file = 0; file < DEEPSEEK_V3_FILES; file++) {
-        eplb_load *load = deepseek_v3_or_skip(file);
+        eplb_load *load = deepseek_v3_or_skip(file, 1);
         for (int32_t l = file % LAYER_STEP; l < eplb_load_layers(load); l += LAYER_STEP) {
             traffic t;
             const double *row = eplb_load_row(load, 0, l);

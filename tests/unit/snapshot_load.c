@@ -184,6 +184,24 @@ static void empty_window_is_one_scenario_of_zeros(void **state)
     eplb_window_destroy(&window);
 }
 
+/* vllm-project/vllm-ascend#12154, #16183: an all-zero load is a load. */
+static void steps_without_tokens_are_a_scenario_of_zeros(void **state)
+{
+    (void)state;
+    eplb_window *window = make_window(window_options(LAYERS, EXPERTS));
+    begin_step(window);
+    record(window, 1, (uint32_t[]){0, 0, 0});
+    eplb_snapshot *snapshot = take_snapshot(window);
+    eplb_load *load = load_of(snapshot, NULL);
+    assert_int_equal(eplb_load_scenarios(load), 1);
+    assert_scenario(load, 0, "bucket 0", 1.0, 0.0, 0.0);
+    assert_int_equal(eplb_load_layer_is_zero(load, 0), 1);
+    assert_int_equal(eplb_load_layer_is_zero(load, 1), 1);
+    eplb_load_destroy(&load);
+    eplb_snapshot_destroy(&snapshot);
+    eplb_window_destroy(&window);
+}
+
 static eplb_snapshot *one_of_many_ranks(int32_t ranks)
 {
     eplb_window_options options = window_options(LAYERS, EXPERTS);
@@ -349,6 +367,7 @@ TEST_MAIN(cmocka_unit_test(each_filled_bucket_is_a_scenario_oldest_first),
           cmocka_unit_test(windows_combine_into_one_load),
           cmocka_unit_test(scenarios_are_listed_as_they_are_made),
           cmocka_unit_test(empty_window_is_one_scenario_of_zeros),
+          cmocka_unit_test(steps_without_tokens_are_a_scenario_of_zeros),
           cmocka_unit_test(load_of_some_ranks_is_refused_unless_asked_for),
           cmocka_unit_test(long_list_of_missing_ranks_is_cut),
           cmocka_unit_test(sum_that_a_load_cannot_hold_exactly_is_refused),

@@ -71,7 +71,7 @@ static void spare_slots_share_the_hot_expert(void **state)
     eplb_step_stats_destroy(&stats);
 }
 
-/* vllm-project/vllm#36304, #39178, #51784: averaged over the wrong axis. */
+/* vllm-project/vllm#36304, #39178, #51784, #51813: averaged over the wrong axis. */
 static void vllm_sums_over_layers_before_it_divides(void **state)
 {
     (void)state;
@@ -142,7 +142,8 @@ static void sglang_and_tensorrt_average_rows(void **state)
     eplb_step_stats_destroy(&stats);
 }
 
-/* vllm-project/vllm-ascend#12154: an all-zero load gives no number, and above all no NaN. */
+/* vllm-project/vllm-ascend#12154, #16183: an all-zero load gives no number, and above all no NaN.
+ */
 static void zero_rows_are_skipped(void **state)
 {
     (void)state;

@@ -58,6 +58,35 @@ static void each_step_is_folded_by_its_own_placement(void **state)
     eplb_window_destroy(&window);
 }
 
+/* vllm-project/vllm-ascend#7887: axes were mixed. Numbers of layers, experts, slots, GPUs and steps
+ * all differ, and each layer has its map. */
+static void each_layer_is_folded_by_its_own_map(void **state)
+{
+    (void)state;
+    enum { STEPS = 6 };
+    eplb_window_options options = slot_options();
+    options.buckets = STEPS;
+    options.steps_per_bucket = 1;
+    eplb_window *window = make_window(options);
+    eplb_placement *placement = placement_of(first_map);
+    for (int32_t l = 0; l < LAYERS; l++) {
+        set_row(placement, l, (int32_t[]){l % 3, (l + 1) % 3, (l + 2) % 3, l % 3});
+    }
+    assert_ok(eplb_window_set_placement(window, placement, NULL), NULL);
+    eplb_placement_destroy(&placement);
+    for (uint32_t t = 0; t < STEPS; t++) {
+        begin_step(window);
+        record_slots(window, (int32_t)t % LAYERS, (uint32_t[]){1, 2, 4, 8 + 16 * t});
+    }
+    assert_window_row(window, 0, 0, 9, 2, 4);
+    assert_window_row(window, 1, 1, 4, 25, 2);
+    assert_window_row(window, 2, 2, 2, 4, 41);
+    assert_window_row(window, 4, 4, 4, 73, 2);
+    assert_window_row(window, 5, 0, 89, 2, 4);
+    assert_window_row(window, 5, 4, 0, 0, 0);
+    eplb_window_destroy(&window);
+}
+
 static void second_placement_is_refused_while_counts_of_the_first_are_held(void **state)
 {
     (void)state;
@@ -226,6 +255,7 @@ static void placement_is_copied(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(each_step_is_folded_by_its_own_placement),
+          cmocka_unit_test(each_layer_is_folded_by_its_own_map),
           cmocka_unit_test(second_placement_is_refused_while_counts_of_the_first_are_held),
           cmocka_unit_test(second_placement_waits_until_the_counts_have_left_the_window),
           cmocka_unit_test(logical_counts_and_dummy_steps_hold_no_placement),

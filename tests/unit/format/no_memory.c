@@ -18,7 +18,7 @@ static eplb_status read_load(const eplb_hooks *hooks, void *context)
 {
     const char *const paths[] = {context, context};
     eplb_load *load;
-    eplb_status status = eplb_load_read(&load, hooks, paths, 2, NULL, NULL);
+    eplb_status status = load_summed(&load, hooks, paths, 2, NULL, NULL);
     assert_true((load != NULL) == (status == EPLB_OK));
     eplb_load_destroy(&load);
     return status;

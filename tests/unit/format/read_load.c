@@ -6,7 +6,7 @@ static eplb_load *load_of(const char *const *paths, int32_t count)
 {
     eplb_error error;
     eplb_load *load;
-    assert_ok(eplb_load_read(&load, NULL, paths, count, NULL, &error), &error);
+    assert_ok(load_summed(&load, NULL, paths, count, NULL, &error), &error);
     return load;
 }
 
@@ -110,7 +110,7 @@ static void assert_refused(const char *const *paths, int32_t count, int32_t expe
     options.experts = experts;
     eplb_error error;
     eplb_load *load;
-    assert_status(eplb_load_read(&load, &hooks, paths, count, &options, &error), expected, &error);
+    assert_status(load_summed(&load, &hooks, paths, count, &options, &error), expected, &error);
     assert_contains(error.message, part);
     assert_null(load);
     assert_int_equal(memory.live, 0);
@@ -127,8 +127,9 @@ static void files_of_two_models_are_refused(void **state)
     const char *widths[] = {narrow.text, wide.text};
     assert_refused(widths, 2, 0, EPLB_ERROR_DATA, "wide.jsonl: layer 0: 3 counts, but 2 in ");
     const char *layers[] = {deep.text, narrow.text};
-    assert_refused(layers, 2, 0, EPLB_ERROR_DATA, "layer 1 is in scenario 0 and missing in");
-    assert_refused(layers, 2, 0, EPLB_ERROR_DATA, "deep.jsonl and 1 more");
+    assert_refused(layers, 2, 0, EPLB_ERROR_DATA, "narrow.jsonl: no layer 1, but there is one in ");
+    const char *more_layers[] = {narrow.text, deep.text};
+    assert_refused(more_layers, 2, 0, EPLB_ERROR_DATA, "narrow.jsonl: no layer 1, but");
     assert_refused(widths, 1, 4, EPLB_ERROR_DATA, "2 counts, expected 4");
 }
 
@@ -141,7 +142,7 @@ static void experts_without_lines_in_csv_have_no_tokens(void **state)
     options.experts = 4;
     eplb_error error;
     eplb_load *load;
-    assert_ok(eplb_load_read(&load, NULL, paths, 1, &options, &error), &error);
+    assert_ok(load_summed(&load, NULL, paths, 1, &options, &error), &error);
     assert_int_equal(eplb_load_experts(load), 4);
     assert_true(eplb_load_row(load, 0, 0)[1] == 5.0);
     assert_true(eplb_load_row(load, 0, 0)[3] == 0.0);
@@ -185,7 +186,7 @@ static void running_out_of_memory_names_the_file_and_the_row(void **state)
         eplb_hooks hooks = test_hooks(&memory);
         eplb_error error;
         eplb_load *load;
-        status = eplb_load_read(&load, &hooks, paths, 1, NULL, &error);
+        status = load_summed(&load, &hooks, paths, 1, NULL, &error);
         eplb_load_destroy(&load);
         named_row = named_row || (status == EPLB_ERROR_NOMEM &&
                                   strstr(error.message, "f: layer 5: 2 counts: out of memory"));
@@ -218,7 +219,7 @@ static void assert_warning(const char *directory, const char *text, const char *
     test_write_text(path.text, text);
     const char *paths[] = {path.text};
     eplb_load *load;
-    assert_ok(eplb_load_read(&load, &hooks, paths, 1, NULL, &error), &error);
+    assert_ok(load_summed(&load, &hooks, paths, 1, NULL, &error), &error);
     eplb_load_destroy(&load);
     if (expected[0] != '\0') {
         snprintf(wanted, sizeof(wanted), "%.300s: %s", path.text, expected);
@@ -264,7 +265,7 @@ static void only_the_file_that_lacks_rows_is_warned_of(void **state)
     hooks.log = keep_line;
     hooks.log_context = line;
     eplb_load *load;
-    assert_ok(eplb_load_read(&load, &hooks, paths, 2, NULL, &error), &error);
+    assert_ok(load_summed(&load, &hooks, paths, 2, NULL, &error), &error);
     eplb_load_destroy(&load);
     assert_contains(line, "cut: layer 1 has 1 row, layer 0 has 2");
 }
@@ -275,10 +276,10 @@ static void nothing_to_read_is_an_argument_error(void **state)
     eplb_error error;
     eplb_load *load;
     const char *paths[] = {""};
-    assert_status(eplb_load_read(&load, NULL, paths, 0, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
-    assert_status(eplb_load_read(&load, NULL, NULL, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
-    assert_status(eplb_load_read(&load, NULL, paths, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
-    assert_status(eplb_load_read(NULL, NULL, paths, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+    assert_status(load_summed(&load, NULL, paths, 0, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+    assert_status(load_summed(&load, NULL, NULL, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+    assert_status(load_summed(&load, NULL, paths, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
+    assert_status(load_summed(NULL, NULL, paths, 1, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
 }
 
 TEST_MAIN(cmocka_unit_test(steps_are_summed), cmocka_unit_test(dense_layers_of_sglang_are_left_out),

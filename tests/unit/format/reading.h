@@ -3,9 +3,22 @@
 #ifndef EPLB_TESTS_FORMAT_READING_H
 #define EPLB_TESTS_FORMAT_READING_H
 
-#include <eplb/format.h>
+#include <eplb/source.h>
 
 #include "support.h"
+
+/* A test that works in an empty directory of its own, so that the paths of its files are short. */
+#define INSIDE(test) cmocka_unit_test_setup_teardown(test, test_enter, test_leave)
+
+static inline int test_enter(void **state)
+{
+    return test_directory_setup(state) == 0 ? chdir(*state) : -1;
+}
+
+static inline int test_leave(void **state)
+{
+    return chdir("/") == 0 ? test_directory_teardown(state) : -1;
+}
 
 /* Options that name a format; "" leaves it to be recognised. */
 static inline eplb_read_options options_for(const char *format)
@@ -41,6 +54,17 @@ static inline eplb_status read_rows(const char *path, const eplb_read_options *o
     assert_null(reader);
     assert_int_equal(memory.live, 0);
     return status == EPLB_END ? EPLB_OK : status;
+}
+
+/* Reads sources into a load with one scenario for each. */
+static inline eplb_status load_summed(eplb_load **load, const eplb_hooks *hooks,
+                                      const char *const *texts, int32_t count,
+                                      const eplb_read_options *options, eplb_error *error)
+{
+    eplb_source_load_options whole;
+    eplb_source_load_options_init(&whole);
+    whole.slices = 1;
+    return eplb_source_load(load, hooks, texts, count, options, &whole, error);
 }
 
 #endif

@@ -18,7 +18,7 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
         test_write_text(path.text, contents[i]);
         assert_counts_refused(path.text, NULL, EPLB_ERROR_PARSE,
                               "f: the content is of no known format of counts (sglang, npy, csv, "
-                              "jsonl)");
+                              "jsonl, snapshot)");
     }
 }
 
