@@ -16,7 +16,7 @@
 #include <eplb/plan.h>
 
 #include "planner/lanes.h"
-#include "planner/layer.h"
+#include "planner/solve.h"
 
 /* How many experts with like loads an expert is swapped with. */
 #define EPLB_JOINT_NEAR 10
@@ -70,8 +70,11 @@ bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer);
 /* The objective, given the largest GPU load of each scenario. */
 double eplb_joint_value(const eplb_joint *joint, const double *largest);
 
-/* Lower bound of the objective over all counts and placements. Uses the layer's counts. */
+/* Lower bound of the objective over all counts and placements. Overwrites the layer's counts. */
 double eplb_joint_bound(eplb_joint *joint);
+
+/* The same by longer proofs, where there are such, once the placement at hand was measured. */
+double eplb_joint_raised_bound(eplb_joint *joint, const eplb_effort *effort);
 
 /* Counts and a first placement, indexed. Both go by the largest load of each expert over the
  * scenarios, less this part of its mean. False when there was no way to keep the rules. */
