@@ -112,7 +112,8 @@ typedef struct eplb_violation {
     int32_t expert;
 } eplb_violation;
 
-#define EPLB_VALIDATE_ALLOW_EMPTY 1u /* empty slots are no violation */
+#define EPLB_VALIDATE_ALLOW_EMPTY 1u      /* empty slots are no violation */
+#define EPLB_VALIDATE_ALLOW_DUPLICATES 2u /* nor is an expert twice on a GPU */
 
 /*
  * Calls `visit` for each violation, layer by layer, in the order of slots and then experts, until
@@ -144,8 +145,8 @@ EPLB_API eplb_status eplb_placement_copies(const eplb_placement *from, const epl
 /*
  * Experts of one layer that have replicas in the placement but none on a live GPU of `cluster`,
  * which has as many GPUs: GPUs have failed, and these experts' weights must come from storage.
- * Writes them, ascending, at most `capacity` of them, into experts (may be NULL when capacity is 0);
- * `count` gets how many there are. EPLB_ERROR_ARGUMENT when something does not match.
+ * Writes them, ascending, at most `capacity` of them, into experts (may be NULL when capacity is
+ * 0); `count` gets how many there are. EPLB_ERROR_ARGUMENT when something does not match.
  */
 EPLB_API eplb_status eplb_placement_lost_experts(const eplb_placement *placement,
                                                  const eplb_cluster *cluster, int32_t layer,

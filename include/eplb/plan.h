@@ -112,7 +112,8 @@ typedef struct eplb_plan_layer {
     double imbalance_before; /* of the current placement; 0 without one */
     double imbalance_after;
     double lower_bound; /* no placement that keeps the limits of replicas and the pins, with
-                         * whatever counts, has a smaller imbalance */
+                         * whatever counts, has a smaller imbalance; higher
+                         * efforts look longer for a proof */
     int64_t copies;     /* (GPU, expert) pairs that the current placement lacks; 0 without one */
     int64_t moves;      /* local search moves looked at: the counted work */
 } eplb_plan_layer;
@@ -142,13 +143,13 @@ typedef struct eplb_plan eplb_plan;
  * load: layers x experts; layer ids go over to the placement. A layer without any load keeps its
  *     current placement, or gets an even spread.
  * cluster: live GPUs get all their slots filled, dead ones nothing.
- * current: the placement in force, or NULL. It must be valid, but for empty slots, with the load's
- *     layers (in the same order: ids are not compared) and experts and the same number of GPUs. A
- *     layer whose current placement is as good as the one found, or within the effort's tolerance
- *     of its bound, keeps it; so a plan is never worse than what it starts from, and planning the
- *     same load again from its own result copies nothing. A layer cannot keep empty slots, slots or
- *     GPUs that the cluster does not have any more, nor what breaks the rules of the options.
- *     EPLB_ALGORITHM_EPLB plans every layer that has load afresh.
+ * current: the placement in force, or NULL. It must be valid, but for empty slots and experts
+ *     twice on a GPU, with the load's layers (in the same order: ids are not compared) and experts
+ *     and the same number of GPUs. A layer whose current placement is as good as the one found, or
+ * within the effort's tolerance of its bound, keeps it; so a plan is never worse than what it
+ * starts from, and planning the same load again from its own result copies nothing. A layer cannot
+ * keep empty slots, second copies, slots or GPUs that the cluster does not have any more, nor what
+ * breaks the rules of the options. EPLB_ALGORITHM_EPLB plans every layer that has load afresh.
  * options: NULL for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
@@ -158,7 +159,8 @@ typedef struct eplb_plan eplb_plan;
  *
  * Cost at the default effort, one thread: see the benchmark; 58 layers of 256 experts on 32 GPUs
  * take a few milliseconds. Memory for each thread: some 60 bytes for each slot and expert and
- * GPUs * experts / 4 bytes, and with several scenarios 24 bytes for each scenario and expert and 12
+ * GPUs * experts / 4 bytes, with two slots a GPU up to 800 bytes more for each expert, and with
+ * several scenarios 24 bytes for each scenario and expert and 12
  * for each scenario and GPU; once, 8 bytes for each layer and expert, and the result.
  */
 EPLB_API eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks,
@@ -192,8 +194,14 @@ EPLB_API eplb_status eplb_placement_objective(const eplb_placement *placement, i
  * Lower bound of one layer's imbalance: loads [experts] >= 0 on the live GPUs of a cluster, over
  * all replica counts and placements. The largest of: 1 (the mean load); the least T for which the
  * replicas that shares of at most T need, sum_e max(1, ceil(w_e / T)), fit the slots; the largest
- * expert load / the most replicas it can have. 0 when there is no load. O(slots * log experts), and
- * with unequal GPUs O((slots - experts) * (experts + GPUs)).
+ * expert load / the most replicas it can have; and where every live GPU has two slots, the largest
+ * T that could be refuted as follows. A share of x > T / 2 or more needs a partner of at most T -
+ * x, so every rising f with f(p) = -f(T - p) sums to at most 0 over the two shares of each GPU, and
+ * T is out of reach when sum_e min_c c (1 + f(w_e / c)) is more than the slots; the best f is as
+ * good as the linear relaxation of choosing the counts. f is looked for in a counted number of
+ * steps, which is some ms for 256 experts; the proof has a margin of 1e-9 for rounding.
+ * 0 when there is no load. Otherwise O(slots * log experts), and with unequal GPUs
+ * O((slots - experts) * (experts + GPUs)).
  */
 EPLB_API eplb_status eplb_lower_bound(const eplb_cluster *cluster, const double *expert_loads,
                                       int32_t experts, double *bound, eplb_error *error);

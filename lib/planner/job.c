@@ -116,7 +116,7 @@ static bool keeps_rules(worker *w, int32_t layer)
 }
 
 /* Whether the layer's current row is what a plan may be: it was checked to be valid but for empty
- * slots. */
+ * slots and second copies on a GPU. */
 static bool can_keep_current(worker *w, int32_t layer)
 {
     const run *r = w->run;
@@ -124,12 +124,18 @@ static bool can_keep_current(worker *w, int32_t layer)
         return false;
     }
     const int32_t *row = eplb_placement_row(r->job->current, layer);
+    int32_t *last_gpu = w->counts; /* [experts] that was seen to hold it */
+    for (int32_t e = 0; e < r->shape.experts; e++) {
+        last_gpu[e] = -1;
+    }
     for (int32_t s = 0; s < r->shape.slots; s++) {
         int32_t gpu = r->shape.slot_gpu[s];
         int32_t first = r->job->cluster->first_slot[r->shape.cluster_gpu[gpu]];
-        if (row[first + s - r->shape.first_slot[gpu]] < 0) {
+        int32_t expert = row[first + s - r->shape.first_slot[gpu]];
+        if (expert < 0 || last_gpu[expert] == gpu) {
             return false;
         }
+        last_gpu[expert] = gpu;
     }
     return r->shape.rules == NULL || keeps_rules(w, layer);
 }

@@ -356,16 +356,12 @@ static void broken_placements_are_refused(void **state)
 
 static void placement_in_force_that_breaks_the_rules_is_refused(void **state)
 {
-    static const broken_file duplicate = {
-        "{\"physical_to_logical_map\":[[0,0,1,2,3,4,5,6,7,1,2,3],[0,1,2,3,4,5,6,7,0,1,2,3]]}",
-        "bad: layer 0: expert 0 twice on GPU 0"};
     static const broken_file missing = {
         "{\"physical_to_logical_map\":[[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,0]]}",
         "bad: layer 1: expert 7 has no replica"};
     static const broken_file layers = {
         "{\"physical_to_logical_map\":[[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,7]]}",
         "bad: 3 layers, dense ones too, but the loads have layers 0 to 1"};
-    assert_true(is_file_refused(*state, &duplicate, GOOD " --current bad"));
     assert_true(is_file_refused(*state, &missing, GOOD " --current bad"));
     assert_true(is_file_refused(*state, &layers, GOOD " --current bad"));
 }

@@ -281,16 +281,39 @@ static void current_placement_of_another_shape_is_refused(void **state)
     eplb_placement_destroy(&current);
 }
 
-static void invalid_current_placement_is_refused(void **state)
+static eplb_placement *current_of(const fixture *f, const int32_t *row)
 {
-    fixture *f = *state;
-    static const int32_t duplicate[SLOTS] = {0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 0};
     eplb_placement *current;
     assert_ok(eplb_placement_create(&current, NULL, f->cluster, LAYERS, EXPERTS, NULL), NULL);
     for (int32_t l = 0; l < LAYERS; l++) {
-        assert_ok(eplb_placement_set_row(current, l, duplicate, NULL), NULL);
+        assert_ok(eplb_placement_set_row(current, l, row, NULL), NULL);
     }
-    expect_failure(f, current, EPLB_ERROR_DATA, "current placement: layer 0: expert 3 twice");
+    return current;
+}
+
+static void invalid_current_placement_is_refused(void **state)
+{
+    fixture *f = *state;
+    static const int32_t missing[SLOTS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2};
+    eplb_placement *current = current_of(f, missing);
+    expect_failure(f, current, EPLB_ERROR_DATA, "current placement: layer 0: expert 9 has no");
+    eplb_placement_destroy(&current);
+}
+
+/* vllm-project/vllm#18343: such maps are in force, and a plan leads away from them. */
+static void second_copies_on_a_gpu_are_planned_away(void **state)
+{
+    fixture *f = *state;
+    static const int32_t duplicate[SLOTS] = {0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 0};
+    eplb_placement *current = current_of(f, duplicate);
+    assert_status(eplb_placement_validate(current, 0, NULL), EPLB_ERROR_DATA, NULL);
+    eplb_plan *plan = plan_of(f->load, f->cluster, current, NULL);
+    assert_int_equal(info_of(plan).valid, 1);
+    for (int32_t l = 0; l < LAYERS; l++) {
+        assert_true(layer_of(plan, l).copies > 0);
+        assert_true(!layer_of(plan, l).scored || layer_of(plan, l).imbalance_before >= 1.0);
+    }
+    eplb_plan_destroy(&plan);
     eplb_placement_destroy(&current);
 }
 
@@ -546,6 +569,7 @@ TEST_MAIN(cmocka_unit_test(layer_that_is_kept_within_the_tolerance_is_not_called
           planned(options_out_of_range_are_refused),
           planned(current_placement_of_another_shape_is_refused),
           planned(invalid_current_placement_is_refused),
+          planned(second_copies_on_a_gpu_are_planned_away),
           planned(layer_ids_go_over_to_the_placement), planned(progress_is_told_of_every_layer),
           planned(cancelled_plan_is_valid_and_says_so),
           planned(shorter_options_of_an_older_caller_get_defaults),
