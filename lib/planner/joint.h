@@ -66,10 +66,17 @@ void eplb_joint_free(eplb_joint *joint, const eplb_hooks *hooks);
 /* Takes the loads of a layer over. False when no scenario has any. */
 bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer);
 
+/* The same for one scenario after another: loads [experts], which are left out when they are all
+ * zero, and weights of any sum. */
+void eplb_joint_begin(eplb_joint *joint);
+void eplb_joint_add(eplb_joint *joint, const double *loads, double weight);
+bool eplb_joint_end(eplb_joint *joint);
+
 /* The objective, given the largest GPU load of each scenario. */
 double eplb_joint_value(const eplb_joint *joint, const double *largest);
 
-/* Lower bound of the objective over all counts and placements. Uses the layer's counts. */
+/* Lower bound of the objective over all counts and placements, with each scenario's in scratch.
+ * Uses the layer's counts. */
 double eplb_joint_bound(eplb_joint *joint);
 
 /* Counts and a first placement, indexed. Both go by the largest load of each expert over the
