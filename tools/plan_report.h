@@ -15,6 +15,17 @@ typedef struct plan_summary {
     double worst;
 } plan_summary;
 
+/* What the plan means to nodes. */
+typedef struct plan_nodes {
+    int32_t nodes;
+    int32_t groups;              /* kept on nodes; 1: none */
+    plan_summary without_groups; /* imbalance of a plan that need not keep them */
+    double cross_node_before;    /* share of tokens that leave their node, mean of the layers */
+    double cross_node_after;
+    double node_cost; /* below 0: none, and there are no choices */
+    eplb_node_choice choices[EPLB_NODE_CHOICES];
+} plan_nodes;
+
 typedef struct plan_row {
     int32_t layer_id;
     bool scored; /* false: no load, so the imbalances and the bound say nothing */
@@ -53,6 +64,9 @@ typedef struct plan_subject {
     const eplb_load *load;
     eplb_objective objective;
     const eplb_plan *plan;
+    int32_t groups;                  /* that it keeps on nodes; 1: none */
+    const eplb_plan *without_groups; /* NULL: it keeps none */
+    double node_cost;                /* that it was made with */
     const eplb_placement *placement; /* the plan's or one that was made from it */
     const eplb_placement *current;   /* NULL: none */
 } plan_subject;
@@ -82,6 +96,7 @@ typedef struct plan_report {
     plan_summary before;
     plan_summary after;
     plan_summary bound;
+    plan_nodes nodes;
     int64_t copies;
     bool proposes_changes;
     const char *out; /* the file written; NULL: none */
@@ -92,6 +107,11 @@ typedef struct plan_report {
 /* Fills everything but `algorithm`, `repaired_slots`, `out` and `format`. */
 eplb_status plan_report_create(plan_report *self, const plan_subject *subject, eplb_error *error);
 void plan_report_destroy(plan_report *self);
+
+/* The part on nodes: fills it from what was told about, and tells about it. */
+eplb_status plan_nodes_measure(plan_report *self, const plan_subject *subject, eplb_error *error);
+void plan_nodes_print_summary(const plan_report *self, FILE *out);
+void plan_nodes_print(const plan_report *self, FILE *out);
 
 void plan_report_print(const plan_report *self, FILE *out);
 

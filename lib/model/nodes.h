@@ -5,12 +5,11 @@
 
 #include <eplb/cluster.h>
 
-/* Nodes with a live GPU, numbered from 0 in the order of the cluster's numbers. */
 typedef struct eplb_nodes {
-    int32_t count;
+    int32_t count; /* one more than the largest node number */
     int32_t live_gpus;
     int32_t *node;  /* [gpus of the cluster]; -1: dead */
-    int32_t *gpus;  /* [count] live GPUs of the node */
+    int32_t *gpus;  /* [count] live GPUs of the node, perhaps none */
     int32_t *order; /* [live_gpus] the live GPUs' numbers in the cluster, node by node */
 } eplb_nodes;
 
