@@ -193,8 +193,8 @@ EPLB_API eplb_status eplb_plan_get_layer(const eplb_plan *plan, int32_t layer,
  * What traffic between nodes costs in balance: the choices that each layer had, in a plan with
  * options.node_cost >= 0. Choice 0 is the plan without a look at traffic. In choice 1 GPUs with
  * equally many slots have exchanged all that they hold, which changes no GPU's load. In each later
- * one replicas on different nodes have changed places as well, while every scenario's largest GPU
- * load in the layer stays within (1 + tolerance) of choice 0: 0.1 %, 0.5 %, 1 %, 2 %, 5 %. Replica
+ * one single replicas have changed places as well, while every scenario's largest GPU load in the
+ * layer stays within (1 + tolerance) of choice 0: 0.1 %, 0.5 %, 1 %, 2 %, 5 %. Replica
  * counts are the same in all; pinned replicas stay in their place. Moves are looked at until none
  * lowers the share any more, or 2^22 a layer and choice.
  */

@@ -248,19 +248,6 @@ static eplb_stop solve(worker *w, double total, double *bound)
     return cancelled ? EPLB_STOP_CANCELLED : stop;
 }
 
-/* The next choice, from the one before it: placements come nearer to what the nodes like best. */
-static void make_choice(worker *w, int32_t choice)
-{
-    if (choice == 0) {
-        eplb_layer_index(&w->layer);
-    } else if (choice == 1) {
-        eplb_traffic_exchange(&w->traffic);
-        eplb_traffic_measure(&w->traffic);
-    } else {
-        eplb_traffic_swap(&w->traffic, eplb_traffic_tolerance(choice));
-    }
-}
-
 /* Fills the layer's choices, and makes the cheapest, the first of equals, the layer's placement. */
 static void choose(worker *w, int32_t index, int32_t *row)
 {
@@ -273,7 +260,7 @@ static void choose(worker *w, int32_t index, int32_t *row)
     eplb_traffic_take(&w->traffic, w->run->is_joint ? &w->joint : NULL);
     for (int32_t i = 0; i < EPLB_NODE_CHOICES; i++) {
         if (i == 0 || !cancelled) {
-            make_choice(w, i);
+            eplb_traffic_choose(&w->traffic, i, job->options->effort);
             write_row(w, row);
         }
         choices[i].imbalance = score(w, job->cluster, row, index);

@@ -114,4 +114,7 @@ bool eplb_joint_fits(eplb_joint *joint);
  * the lower bound of the objective. */
 eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound);
 
+/* Improves the indexed placement as the end of eplb_joint_solve does, by swaps alone. */
+void eplb_joint_rebalance(eplb_joint *joint, int32_t effort);
+
 #endif

@@ -3,24 +3,55 @@
 
 #include "base/memory.h"
 
+typedef struct array {
+    void **memory;
+    size_t count;
+    size_t size;
+} array;
+
+#define ARRAY(member, length)                                                                      \
+    {                                                                                              \
+        (void **)&traffic->member, length, sizeof(*traffic->member)                                \
+    }
+
+/* The rules that the plan has, if any, and spread replicas. */
+static void make_spread(eplb_traffic *traffic)
+{
+    const eplb_shape *shape = traffic->layer->shape;
+    int32_t *node = traffic->spread_rules.node;
+    traffic->spread_rules = (eplb_rules){.min_replicas = 1, .max_replicas = shape->gpus};
+    if (shape->rules != NULL) {
+        traffic->spread_rules = *shape->rules;
+    }
+    traffic->spread_rules.node = node;
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        node[g] = eplb_traffic_node(traffic, g);
+    }
+    traffic->spread = *shape;
+    traffic->spread.rules = &traffic->spread_rules;
+}
+
 eplb_status eplb_traffic_init(eplb_traffic *traffic, const eplb_hooks *hooks, eplb_layer *layer,
                               const eplb_nodes *nodes, int32_t scenarios, eplb_error *error)
 {
+    *traffic = (eplb_traffic){.layer = layer, .nodes = nodes};
     size_t experts = (size_t)layer->shape->experts;
+    size_t slots = (size_t)layer->shape->slots;
     size_t gpus = (size_t)layer->shape->gpus;
-    size_t count = (size_t)scenarios; /* at most 2^12, the others at most 2^16: no overflow */
-    *traffic =
-        (eplb_traffic){.layer = layer,
-                       .nodes = nodes,
-                       .part = eplb_alloc(hooks, experts, sizeof(*traffic->part)),
-                       .load = eplb_alloc(hooks, experts * count, sizeof(*traffic->load)),
-                       .gpu_load = eplb_alloc(hooks, gpus * count, sizeof(*traffic->gpu_load)),
-                       .reached = eplb_alloc(hooks, count, sizeof(*traffic->reached))};
-    if (traffic->part == NULL || traffic->load == NULL || traffic->gpu_load == NULL ||
-        traffic->reached == NULL) {
-        eplb_traffic_free(traffic, hooks);
-        return eplb_out_of_memory(error);
+    size_t count = (size_t)scenarios; /* at most 2^12, the others at most 2^20: no overflow */
+    const array arrays[] = {
+        ARRAY(part, experts),  ARRAY(load, experts * count),   ARRAY(gpu_load, gpus * count),
+        ARRAY(reached, count), ARRAY(largest, count),          ARRAY(balanced, slots),
+        ARRAY(aside, slots),   ARRAY(spread_rules.node, gpus),
+    };
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+        *arrays[i].memory = eplb_alloc(hooks, arrays[i].count, arrays[i].size);
+        if (*arrays[i].memory == NULL) {
+            eplb_traffic_free(traffic, hooks);
+            return eplb_out_of_memory(error);
+        }
     }
+    make_spread(traffic);
     return EPLB_OK;
 }
 
@@ -30,6 +61,10 @@ void eplb_traffic_free(eplb_traffic *traffic, const eplb_hooks *hooks)
     eplb_free(hooks, traffic->load);
     eplb_free(hooks, traffic->gpu_load);
     eplb_free(hooks, traffic->reached);
+    eplb_free(hooks, traffic->largest);
+    eplb_free(hooks, traffic->balanced);
+    eplb_free(hooks, traffic->aside);
+    eplb_free(hooks, traffic->spread_rules.node);
     *traffic = (eplb_traffic){0};
 }
 
@@ -48,8 +83,9 @@ static void take_alone(eplb_traffic *traffic)
     }
 }
 
-void eplb_traffic_take(eplb_traffic *traffic, const eplb_joint *joint)
+void eplb_traffic_take(eplb_traffic *traffic, eplb_joint *joint)
 {
+    traffic->joint = joint;
     if (joint == NULL) {
         take_alone(traffic);
         return;
@@ -125,16 +161,16 @@ void eplb_traffic_sum_gpu(eplb_traffic *traffic, int32_t gpu)
     }
 }
 
-void eplb_traffic_measure(eplb_traffic *traffic)
+void eplb_traffic_measure(eplb_traffic *traffic, double *largest)
 {
     for (int32_t k = 0; k < traffic->scenarios; k++) {
-        traffic->reached[k] = 0.0;
+        largest[k] = 0.0;
     }
     for (int32_t g = 0; g < traffic->layer->shape->gpus; g++) {
         eplb_traffic_sum_gpu(traffic, g);
         const double *load = traffic->gpu_load + (size_t)g * (size_t)traffic->scenarios;
         for (int32_t k = 0; k < traffic->scenarios; k++) {
-            traffic->reached[k] = load[k] > traffic->reached[k] ? load[k] : traffic->reached[k];
+            largest[k] = load[k] > largest[k] ? load[k] : largest[k];
         }
     }
 }

@@ -18,10 +18,21 @@ typedef struct eplb_traffic {
 
     /* Of the layer at hand. */
     int32_t scenarios;
-    double *part;     /* [experts] of all tokens, scenarios by their weights; the sum is 1 */
-    double *load;     /* [experts][scenarios] */
-    double *gpu_load; /* [gpus][scenarios] */
-    double *reached;  /* [scenarios] largest GPU load when measured */
+    double *part;      /* [experts] of all tokens, scenarios by their weights; the sum is 1 */
+    double *load;      /* [experts][scenarios] */
+    double *gpu_load;  /* [gpus][scenarios] */
+    double *reached;   /* [scenarios] largest GPU load when measured */
+    eplb_joint *joint; /* whose loads they are; NULL: the layer's */
+
+    /* The layer's shape with rules that keep an expert's replicas spread over nodes. */
+    eplb_shape spread;
+    eplb_rules spread_rules;
+
+    /* A placement with as little traffic as swaps reach and then balanced again. */
+    int32_t *balanced; /* [slots] */
+    double *largest;   /* [scenarios] its largest GPU loads */
+    double balanced_share;
+    int32_t *aside; /* [slots] another one, while that is made */
 } eplb_traffic;
 
 /* Makes the arrays for layers with up to so many scenarios. */
@@ -31,7 +42,14 @@ void eplb_traffic_free(eplb_traffic *traffic, const eplb_hooks *hooks);
 
 /* Takes the loads over that a joint plan took, or, with NULL, the layer's, which are not all zero.
  */
-void eplb_traffic_take(eplb_traffic *traffic, const eplb_joint *joint);
+void eplb_traffic_take(eplb_traffic *traffic, eplb_joint *joint);
+
+/*
+ * Makes the placement of one of the choices of eplb_node_choice, from 0 on in their order, each
+ * from the one before it. Needs the layer's slot_expert, and leaves the placement indexed. `effort`
+ * is a plan's.
+ */
+void eplb_traffic_choose(eplb_traffic *traffic, int32_t choice, int32_t effort);
 
 /* Share of the tokens that leave their node under the indexed placement. */
 double eplb_traffic_share(const eplb_traffic *traffic);
@@ -49,14 +67,14 @@ static inline int32_t eplb_traffic_node(const eplb_traffic *traffic, int32_t gpu
  * indexed and leaves it so. */
 void eplb_traffic_exchange(eplb_traffic *traffic);
 
-/* Notes the largest GPU loads of the indexed placement: what tolerances are relative to. */
-void eplb_traffic_measure(eplb_traffic *traffic);
+/* Sums the loads of all GPUs, and finds the largest [scenarios]. */
+void eplb_traffic_measure(eplb_traffic *traffic, double *largest);
 
 /* Sums one GPU's loads afresh. */
 void eplb_traffic_sum_gpu(eplb_traffic *traffic, int32_t gpu);
 
 /* Lowers the share by swaps of two replicas on different nodes that leave every scenario's largest
- * GPU load within (1 + tolerance) of what was measured, where it is now. */
+ * GPU load within (1 + tolerance) of what was reached, or where it is now. */
 void eplb_traffic_swap(eplb_traffic *traffic, double tolerance);
 
 /* The tolerance of one of the choices of eplb_node_choice: the first ones have none. */

@@ -117,6 +117,9 @@ void eplb_traffic_swap(eplb_traffic *traffic, double tolerance)
                   .layer = layer,
                   .most = 1.0 + tolerance,
                   .end = layer->moves + MOST_PAIRS};
+    for (int32_t g = 0; g < layer->shape->gpus; g++) {
+        eplb_traffic_sum_gpu(traffic, g);
+    }
     for (int32_t e = 0; e < experts; e++) {
         layer->order[e] = e;
     }
@@ -129,10 +132,4 @@ void eplb_traffic_swap(eplb_traffic *traffic, double tolerance)
         }
     }
     eplb_layer_index(layer);
-}
-
-double eplb_traffic_tolerance(int32_t choice)
-{
-    static const double tolerances[EPLB_NODE_CHOICES] = {0.0, 0.0, 0.001, 0.005, 0.01, 0.02, 0.05};
-    return tolerances[choice];
 }
