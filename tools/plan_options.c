@@ -75,7 +75,7 @@ static const option options[] = {
     {"node-cost", "C",
      "price of a token that leaves its node, in units of an expert's work for a token: shows "
      "balance against traffic, and takes for each layer the placement with the least imbalance + C "
-     "x share of tokens that leave; 0 shows it only (default: traffic does not matter)",
+     "x share of tokens that leave (default: traffic does not matter)",
      OPTION_AMOUNT, AT(node_cost), 0, (int32_t)EPLB_MAX_NODE_COST, NULL},
     {"repair", NULL,
      "mend a plan that puts an expert twice on a GPU, as eplb can; only valid plans are written",
