@@ -85,6 +85,21 @@ static void busiest_node_is_the_bound(void **state)
     eplb_load_destroy(&load);
 }
 
+/* Even nodes, with three experts of 30 and three of 10 on two GPUs each: 70 on one is the best. */
+static void bound_is_no_more_than_the_nodes_say(void **state)
+{
+    fixture *f = *state;
+    const double even[EXPERTS] = {30, 30, 30, 10, 10, 10, 30, 30, 30, 10, 10, 10};
+    eplb_load *load = load_of(even, 1, EXPERTS);
+    eplb_cluster *cluster = cluster_of(GPUS, 3, GPUS_PER_NODE);
+    eplb_plan *plan = plan_of(load, cluster, NULL, &f->options);
+    assert_true(fabs(layer_of(plan, 0).lower_bound - 1.0) <= 1e-12);
+    assert_true(fabs(layer_of(plan, 0).imbalance_after - 70.0 / 60.0) <= 1e-12);
+    eplb_plan_destroy(&plan);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 /* A node with one spare slot has two replicas of an expert at most, though its GPUs are four and
  * the other node has a spare slot too. */
 static void spare_slots_of_a_node_are_the_bound(void **state)
@@ -250,6 +265,7 @@ static void every_failing_allocation_is_an_error_without_a_leak(void **state)
 #define PLANNED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 TEST_MAIN(PLANNED(groups_are_shared_out_evenly_and_stay_whole), PLANNED(busiest_node_is_the_bound),
+          PLANNED(bound_is_no_more_than_the_nodes_say),
           PLANNED(spare_slots_of_a_node_are_the_bound), PLANNED(groups_bind_nothing_on_one_node),
           PLANNED(layer_without_load_keeps_groups_on_nodes),
           PLANNED(current_placement_that_breaks_groups_is_not_kept), PLANNED(own_result_is_kept),
