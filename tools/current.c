@@ -88,7 +88,8 @@ static eplb_status copy_rows(eplb_placement *to, const eplb_placement *from, con
 static eplb_status check_valid(const eplb_placement *placement, const char *path, eplb_error *error)
 {
     eplb_error violation;
-    eplb_status status = eplb_placement_validate(placement, EPLB_VALIDATE_ALLOW_EMPTY, &violation);
+    eplb_status status = eplb_placement_validate(
+        placement, EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, &violation);
     return status == EPLB_OK ? EPLB_OK
                              : eplb_error_set(error, status, "%s: %.400s", path, violation.message);
 }

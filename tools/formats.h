@@ -2,6 +2,8 @@
 #ifndef EPLB_TOOLS_FORMATS_H
 #define EPLB_TOOLS_FORMATS_H
 
+#include <stdbool.h>
+
 #include <eplb/format.h>
 
 /*
@@ -16,6 +18,11 @@ int find_format(const char *command, const char *option, const char *name, uint3
 /* The options of readers for a format (NULL: recognised) and the number of logical experts that the
  * user gave (0: none), which is not what the limit of experts is there to stop. */
 eplb_read_options reading_options(const eplb_format *format, int32_t experts);
+
+/* Whether nothing says that a load's counts are of logical experts, not slots: neither --experts
+ * nor
+ * --current (0 and NULL: not given), nor its files. */
+bool assumes_experts(const eplb_load *load, int32_t experts, const char *current);
 
 /* Says on standard error that the counts were taken for those of so many logical experts: counts of
  * slots look like them. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "line.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,4 +32,12 @@ void line_add(line *self, const char *format, ...)
         make_harmless(self->text + self->used);
         self->used += (size_t)length < room ? (size_t)length : room;
     }
+}
+
+void line_add_count(line *self, double count, const char *thing)
+{
+    double whole = floor(count + 0.5);
+    bool has_fraction = count < 10.0 && fabs(count - whole) > 1e-6;
+    line_add(self, has_fraction ? "%.2g %s%s" : "%.0f %s%s", count, thing,
+             !has_fraction && whole > 0.5 && whole < 1.5 ? "" : "s");
 }

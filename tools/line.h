@@ -18,4 +18,7 @@ typedef struct line {
 line line_begin(char *text, size_t size);
 void line_add(line *self, const char *format, ...) EPLB_PRINTF(2, 3);
 
+/* Adds a number of things, which may be a mean: "64 tokens", "1 token", "0.4 tokens". */
+void line_add_count(line *self, double count, const char *thing);
+
 #endif

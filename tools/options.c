@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "byte_size.h"
 #include "message.h"
 #include "nearest.h"
 #include "output.h"
@@ -127,17 +128,36 @@ static int append_text(const parser *self, const option *opt, const char *text, 
     return status;
 }
 
-/* Reads "N" or "N-M" up to a comma or the end. */
-static bool parse_range(const char *text, int64_t *first, int64_t *last, const char **end)
+/* The numbers first, first + add, ... or first, first * times, ... up to `last`. */
+typedef struct id_range {
+    int64_t first;
+    int64_t last;
+    int64_t add;
+    int64_t times;
+} id_range;
+
+/* Reads "N", "N-M", "N-M+ADD" or "N-MxTIMES" up to a comma or the end. */
+static bool parse_range(const char *text, id_range *range, const char **end)
 {
     *end = text + strcspn(text, ",");
+    *range = (id_range){.add = 1, .times = 1};
     const char *dash = memchr(text, '-', (size_t)(*end - text));
     if (dash == NULL) {
-        bool is_number = parse_number(text, *end, first);
-        *last = *first;
+        bool is_number = parse_number(text, *end, &range->first);
+        range->last = range->first;
         return is_number;
     }
-    return dash > text && parse_number(text, dash, first) && parse_number(dash + 1, *end, last);
+    const char *step = dash + 1 + strcspn(dash + 1, "x+,");
+    bool adds = *step == '+';
+    bool multiplies = *step == 'x';
+    range->add = multiplies ? 0 : 1;
+    int64_t *number = adds ? &range->add : &range->times;
+    if ((adds || multiplies) && (!parse_number(step + 1, *end, number) ||
+                                 *number < (adds ? 1 : 2) || *number > INT32_MAX)) {
+        return false;
+    }
+    return dash > text && parse_number(text, dash, &range->first) &&
+           parse_number(dash + 1, step, &range->last);
 }
 
 static int parse_ids(const parser *self, const option *opt, const char *text, id_list *list)
@@ -149,24 +169,50 @@ static int parse_ids(const parser *self, const option *opt, const char *text, id
     int64_t previous = (int64_t)opt->minimum - 1;
     const char *next = strcmp(text, "none") != 0 ? text : NULL;
     while (next != NULL) {
-        int64_t first = 0;
-        int64_t last = 0;
+        id_range range;
         const char *end;
-        if (!parse_range(next, &first, &last, &end) || first <= previous || last < first ||
-            last > opt->maximum) {
+        if (!parse_range(next, &range, &end) || range.first <= previous ||
+            range.last < range.first || range.last > opt->maximum ||
+            (range.first == 0 && range.add == 0)) {
             return usage_error(self->command->name,
-                               "--%s '%s': '%.*s' is not a number or a range A-B of %d..%d, larger "
-                               "than those before it",
+                               "--%s '%s': '%.*s' is not a number or a range A-B, A-B+STEP or "
+                               "A-BxFACTOR of %d..%d, larger than those before it",
                                opt->name, text, (int)(end - next), next, opt->minimum,
                                opt->maximum);
         }
-        for (previous = first; previous <= last; previous++) {
-            list->items[list->count++] = (int32_t)previous;
+        for (int64_t id = range.first; id <= range.last; id = id * range.times + range.add) {
+            list->items[list->count++] = (int32_t)id;
+            previous = id;
         }
-        previous = last;
         next = *end == ',' ? end + 1 : NULL;
     }
     return EXIT_DONE;
+}
+
+static int parse_size(const parser *self, const option *opt, const char *text, const char *end,
+                      int64_t *target)
+{
+    if (!parse_byte_size(text, end, target) || *target < opt->minimum) {
+        return usage_error(self->command->name,
+                           "--%s '%.*s': not a size such as 80GiB, 80G or 80000000000, up to 8 PiB",
+                           opt->name, (int)(end - text), text);
+    }
+    return EXIT_DONE;
+}
+
+static int parse_sizes(const parser *self, const option *opt, const char *text, size_list *list)
+{
+    list->items = calloc(strlen(text) + 1, sizeof(*list->items));
+    if (list->items == NULL) {
+        return out_of_memory();
+    }
+    int status = EXIT_DONE;
+    for (const char *next = text; next != NULL && status == EXIT_DONE;) {
+        const char *end = next + strcspn(next, ",");
+        status = parse_size(self, opt, next, end, &list->items[list->count++]);
+        next = *end == ',' ? end + 1 : NULL;
+    }
+    return status;
 }
 
 static int set_value(const parser *self, const option *opt, const char *text)
@@ -192,6 +238,10 @@ static int set_value(const parser *self, const option *opt, const char *text)
         return append_text(self, opt, text, target);
     case OPTION_IDS:
         return parse_ids(self, opt, text, target);
+    case OPTION_SIZE:
+        return parse_size(self, opt, text, text + strlen(text), target);
+    case OPTION_SIZES:
+        return parse_sizes(self, opt, text, target);
     }
     return EXIT_USAGE;
 }
@@ -328,6 +378,9 @@ void options_release(const command *self, void *values)
         } else if (self->options[i].kind == OPTION_IDS) {
             free(((id_list *)target)->items);
             *(id_list *)target = (id_list){0};
+        } else if (self->options[i].kind == OPTION_SIZES) {
+            free(((size_list *)target)->items);
+            *(size_list *)target = (size_list){0};
         }
     }
 }

@@ -19,7 +19,9 @@ typedef enum option_kind {
     OPTION_CHOICE, /* int32_t, an index into `choices` */
     OPTION_TEXT,   /* const char *, not empty */
     OPTION_TEXTS,  /* text_list; may be given more than once */
-    OPTION_IDS,    /* id_list in minimum..maximum, such as 0-2,60, or none */
+    OPTION_IDS,    /* id_list in minimum..maximum, such as 0-2,60 or 8-64x2, or none */
+    OPTION_SIZE,   /* int64_t, bytes such as 80GiB, above 0 where minimum is 1 */
+    OPTION_SIZES,  /* size_list, such as 80GiB,40GiB */
 } option_kind;
 
 typedef struct text_list {
@@ -31,6 +33,11 @@ typedef struct id_list {
     int32_t *items; /* ascending; NULL when the option was not given */
     int32_t count;
 } id_list;
+
+typedef struct size_list {
+    int64_t *items; /* bytes, in the order given; NULL when the option was not given */
+    int32_t count;
+} size_list;
 
 typedef struct option {
     const char *name;     /* without the dashes */

@@ -69,6 +69,15 @@ void json_add_integer(cJSON *object, const char *name, int64_t value)
     cJSON_AddRawToObject(object, name, digits);
 }
 
+void json_add_known_integer(cJSON *object, const char *name, bool exists, int64_t value)
+{
+    if (exists) {
+        json_add_integer(object, name, value);
+    } else {
+        cJSON_AddNullToObject(object, name);
+    }
+}
+
 /* Bytes of the UTF-8 character at `text`, which ends with a NUL; 0 when there is none. */
 static size_t utf8_length(const unsigned char *text)
 {

@@ -28,6 +28,9 @@ void json_add_number(cJSON *object, const char *name, bool exists, double value)
 /* Adds an integer, exact up to 64 bits. */
 void json_add_integer(cJSON *object, const char *name, int64_t value);
 
+/* Adds such an integer, or null where there is none. */
+void json_add_known_integer(cJSON *object, const char *name, bool exists, int64_t value);
+
 /* Adds a text that may hold any bytes: what is not UTF-8 becomes '?'. */
 void json_add_text(cJSON *object, const char *name, const char *text);
 

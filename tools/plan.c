@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include <eplb/source.h>
 
 #include "commands.h"
 #include "current.h"
-#include "dense_layers.h"
 #include "formats.h"
+#include "load_reading.h"
+#include "memory.h"
 #include "message.h"
 #include "output.h"
+#include "pins.h"
 #include "plan_options.h"
 #include "plan_report.h"
 #include "processors.h"
@@ -17,6 +19,7 @@
 /* What the command holds while it plans. */
 typedef struct plan_job {
     const plan_values *values;
+    model_answers model;
     const eplb_format *from;
     const eplb_format *to;
     eplb_hooks hooks;
@@ -44,19 +47,15 @@ static int find_formats(plan_job *self)
 static eplb_status read_load(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
-    eplb_read_options reading = reading_options(self->from, values->experts);
-    eplb_source_load_options whole;
-    eplb_source_load_options_init(&whole);
-    whole.slices = values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices;
-    eplb_status status = eplb_source_load(&self->load, &self->hooks, values->loads.items,
-                                          values->loads.count, &reading, &whole, error);
-    /* SGLang's files alone say it, and they alone list all layers of the model. */
-    self->assumes_experts = status == EPLB_OK && values->experts == 0 && values->current == NULL &&
-                            eplb_load_model_layers(self->load) == 0;
-    if (status == EPLB_OK && values->dense_layers.items != NULL) {
-        status = apply_dense_layers(&self->load, &values->dense_layers, &self->hooks, error);
-    }
-    return status;
+    const load_request request = {.sources = &values->loads,
+                                  .from = self->from,
+                                  .experts = values->experts,
+                                  .current = values->current,
+                                  .dense_layers = &values->dense_layers,
+                                  .slices =
+                                      values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
+                                  .model = &self->model};
+    return read_scenarios(&self->load, &request, &self->assumes_experts, &self->hooks, error);
 }
 
 static eplb_status read_current_of(plan_job *self, eplb_error *error)
@@ -87,14 +86,27 @@ static eplb_status share_slots(const plan_job *self, int32_t *slots_per_gpu, epl
                                               values->redundant, inner.message);
 }
 
-static eplb_status make_cluster(plan_job *self, eplb_error *error)
+static eplb_status make_even_cluster(plan_job *self, eplb_error *error)
 {
     int32_t slots_per_gpu;
     eplb_status status = share_slots(self, &slots_per_gpu, error);
-    if (status == EPLB_OK) {
-        status = eplb_cluster_create(&self->cluster, &self->hooks, self->values->gpus,
-                                     slots_per_gpu, self->values->gpus_per_node, error);
-    }
+    return status == EPLB_OK
+               ? eplb_cluster_create(&self->cluster, &self->hooks, self->values->gpus,
+                                     slots_per_gpu, self->values->gpus_per_node, error)
+               : status;
+}
+
+static eplb_status make_cluster(plan_job *self, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    const gpu_memory memory = {.sizes = &values->gpu_memory,
+                               .reserve = values->reserve,
+                               .expert_bytes = values->expert_bytes};
+    eplb_status status = values->gpu_memory.items == NULL
+                             ? make_even_cluster(self, error)
+                             : memory_cluster(&self->cluster, &memory, values->gpus,
+                                              values->gpus_per_node, eplb_load_layers(self->load),
+                                              eplb_load_experts(self->load), &self->hooks, error);
     const id_list *dead = &self->values->dead_gpus;
     for (int32_t i = 0; i < dead->count && status == EPLB_OK; i++) {
         status = eplb_cluster_set_alive(self->cluster, dead->items[i], 0, error);
@@ -137,6 +149,12 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
                                   eplb_error *error)
 {
     const plan_values *values = self->values;
+    eplb_pin *pins;
+    eplb_status status = make_pins(&pins, &values->pins, self->load, values->gpus, error);
+    if (status != EPLB_OK) {
+        free(pins);
+        return status;
+    }
     progress shown;
     progress_begin(&shown);
     eplb_plan_options planning;
@@ -150,11 +168,14 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     planning.spread_nodes = values->spread_nodes ? 1 : 0;
     planning.groups = groups;
     planning.node_cost = values->node_cost;
+    planning.pin_count = values->pins.count;
+    planning.pins = pins;
     planning.progress = progress_report;
     planning.progress_context = &shown;
-    eplb_status status = eplb_plan_create(plan, &self->hooks, self->load, self->cluster,
-                                          self->current, &planning, error);
+    status = eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
+                              &planning, error);
     progress_end(&shown);
+    free(pins);
     return status;
 }
 
@@ -184,6 +205,11 @@ static const eplb_placement *result_of(const plan_job *self)
     return self->repaired != NULL ? self->repaired : eplb_plan_placement(self->plan);
 }
 
+static bool writes_to_stdout(const plan_job *self)
+{
+    return self->values->out != NULL && strcmp(self->values->out, "-") == 0;
+}
+
 /* Some engines take a map with a wrong number of layers without a word. */
 static void warn_of_unknown_layers(const plan_job *self)
 {
@@ -196,7 +222,8 @@ static void warn_of_unknown_layers(const plan_job *self)
     eplb_error_set(&line, EPLB_OK,
                    "the loads do not say which layers of the model are dense: the last layer in %s "
                    "has the number %d; --dense-layers LIST, or none, says it",
-                   self->values->out, eplb_load_layer_ids(self->load)[layers - 1]);
+                   writes_to_stdout(self) ? "the map" : self->values->out,
+                   eplb_load_layer_ids(self->load)[layers - 1]);
     print_warning(NULL, EPLB_LOG_WARNING, line.message);
 }
 
@@ -236,8 +263,7 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->json) {
         return plan_report_print_json(report, exit_code);
     }
-    bool map_on_stdout = values->out != NULL && strcmp(values->out, "-") == 0;
-    plan_report_print(report, map_on_stdout ? stderr : stdout);
+    plan_report_print(report, writes_to_stdout(self) ? stderr : stdout);
     return output_finish(exit_code);
 }
 
@@ -257,9 +283,11 @@ static int run(plan_job *self)
                                   .plan = self->plan,
                                   .groups = groups_of(self->values),
                                   .without_groups = self->without_groups,
+                                  .has_node_cost = self->values->node_cost >= 0.0,
                                   .node_cost = self->values->node_cost,
                                   .placement = result_of(self),
-                                  .current = self->current};
+                                  .current = self->current,
+                                  .expert_bytes = self->values->expert_bytes};
     if (plan_report_create(&report, &subject, &error) != EPLB_OK) {
         return fail(&error);
     }
@@ -276,6 +304,30 @@ static void release(plan_job *self)
     eplb_cluster_destroy(&self->cluster);
     eplb_placement_destroy(&self->current);
     eplb_load_destroy(&self->load);
+    model_answers_release(&self->model);
+}
+
+/* --groups is never chosen silently: whole groups on one node cost balance. */
+static void note_groups(const plan_values *values, const model_config *model)
+{
+    if (values->algorithm == EPLB_ALGORITHM_EPLB && values->gpus_per_node > 0 &&
+        values->groups == NOT_GIVEN && model->groups > 1) {
+        fprintf(stderr,
+                "eplb: the model has %d groups of experts: --groups %d keeps each on one "
+                "node\n",
+                model->groups, model->groups);
+    }
+}
+
+static int ask_model(plan_values *values, model_answers *model)
+{
+    const model_questions open = {.experts = &values->experts,
+                                  .dense_layers = &values->dense_layers,
+                                  .expert_bytes = &values->expert_bytes,
+                                  .needs_expert_bytes = values->gpu_memory.items != NULL};
+    int exit_code = model_answer(model, values->model, &open);
+    note_groups(values, &model->config);
+    return exit_code;
 }
 
 int command_plan(int argc, char **argv)
@@ -288,6 +340,7 @@ int command_plan(int argc, char **argv)
     if (options_parse(&plan_command, argc, argv, &values, &exit_code)) {
         exit_code = plan_values_check(&values);
         exit_code = exit_code == EXIT_DONE ? find_formats(&job) : exit_code;
+        exit_code = exit_code == EXIT_DONE ? ask_model(&values, &job.model) : exit_code;
         exit_code = exit_code == EXIT_DONE ? run(&job) : exit_code;
     }
     release(&job);

@@ -3,21 +3,21 @@
 #include "output.h"
 #include "plan_report.h"
 
-static void add_summary(cJSON *document, const char *name, const plan_report *self,
-                        const plan_summary *summary)
-{
-    cJSON *object = cJSON_AddObjectToObject(document, name);
-    json_add_number(object, "mean", self->scored_layers > 0, summary->mean);
-    json_add_number(object, "worst", self->scored_layers > 0, summary->worst);
-}
-
 static void add_copies(cJSON *object, const plan_report *self, int64_t copies)
 {
-    if (self->has_current) {
-        json_add_integer(object, "copies", copies);
-    } else {
-        cJSON_AddNullToObject(object, "copies");
+    json_add_known_integer(object, "copies", self->has_current, copies);
+}
+
+/* From the GPU with the fewest to that with the most. */
+static void add_range(cJSON *document, const char *name, bool exists, int64_t fewest, int64_t most)
+{
+    if (!exists) {
+        cJSON_AddNullToObject(document, name);
+        return;
     }
+    cJSON *object = cJSON_AddObjectToObject(document, name);
+    json_add_integer(object, "min", fewest);
+    json_add_integer(object, "max", most);
 }
 
 static void add_shape(cJSON *document, const plan_report *self)
@@ -28,6 +28,10 @@ static void add_shape(cJSON *document, const plan_report *self)
     json_add_integer(document, "live_gpus", self->live_gpus);
     json_add_integer(document, "slots", self->slots);
     json_add_integer(document, "redundant", self->slots - self->experts);
+    add_range(document, "slots_per_gpu", true, self->fewest_slots, self->most_slots);
+    bool has_bytes = self->expert_bytes > 0;
+    json_add_known_integer(document, "expert_bytes", has_bytes, self->expert_bytes);
+    add_range(document, "weight_bytes_per_gpu", has_bytes, self->fewest_bytes, self->most_bytes);
     cJSON_AddStringToObject(document, "objective", eplb_objective_name(self->objective));
     json_add_integer(document, "scenarios", self->scenarios);
     cJSON_AddStringToObject(document, "algorithm", self->algorithm);
@@ -35,16 +39,17 @@ static void add_shape(cJSON *document, const plan_report *self)
 
 static void add_results(cJSON *document, const plan_report *self)
 {
-    add_summary(document, "imbalance_even_spread", self, &self->spread);
+    json_add_summary(document, "imbalance_even_spread", self->scored_layers > 0, &self->spread);
     if (self->has_current) {
-        add_summary(document, "imbalance_before", self, &self->before);
+        json_add_summary(document, "imbalance_before", self->scored_layers > 0, &self->before);
     } else {
         cJSON_AddNullToObject(document, "imbalance_before");
     }
-    add_summary(document, "imbalance_after", self, &self->after);
-    add_summary(document, "lower_bound", self, &self->bound);
+    json_add_summary(document, "imbalance_after", self->scored_layers > 0, &self->after);
+    json_add_summary(document, "lower_bound", self->scored_layers > 0, &self->bound);
     add_copies(document, self, self->copies);
-    cJSON_AddNullToObject(document, "bytes_to_copy");  /* the size of an expert is not known */
+    json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
+                           self->bytes_to_copy);
     cJSON_AddNullToObject(document, "target_reached"); /* no target can be asked for */
     cJSON_AddStringToObject(document, "stopped_by", eplb_stop_name(self->stop));
     cJSON_AddBoolToObject(document, "valid", self->valid);
@@ -86,7 +91,7 @@ static void add_scenarios(cJSON *document, const plan_report *self)
 
 static void add_choices(cJSON *document, const plan_report *self)
 {
-    bool has_choices = self->nodes.node_cost >= 0.0;
+    bool has_choices = self->nodes.has_node_cost;
     json_add_number(document, "node_cost", has_choices, self->nodes.node_cost);
     if (!has_choices) {
         return;
@@ -113,7 +118,8 @@ static void add_nodes(cJSON *document, const plan_report *self)
     cJSON_AddStringToObject(document, "hierarchy", nodes->groups > 1 ? "groups" : "none");
     json_add_integer(document, "groups", nodes->groups);
     if (nodes->groups > 1) {
-        add_summary(document, "imbalance_without_hierarchy", self, &nodes->without_groups);
+        json_add_summary(document, "imbalance_without_hierarchy", self->scored_layers > 0,
+                         &nodes->without_groups);
     } else {
         cJSON_AddNullToObject(document, "imbalance_without_hierarchy");
     }

@@ -39,16 +39,17 @@ eplb_status plan_nodes_measure(plan_report *self, const plan_subject *subject, e
 {
     plan_nodes *nodes = &self->nodes;
     nodes->nodes = eplb_cluster_nodes(eplb_placement_cluster(subject->placement));
-    nodes->groups = subject->groups;
+    nodes->groups = subject->without_groups != NULL ? subject->groups : 1;
+    nodes->has_node_cost = subject->has_node_cost;
     nodes->node_cost = subject->node_cost;
     eplb_status status = EPLB_OK;
     if (subject->without_groups != NULL) {
         eplb_plan_info info = {.struct_size = sizeof(info)};
         status = eplb_plan_get_info(subject->without_groups, &info, error);
         nodes->without_groups =
-            (plan_summary){.mean = info.imbalance_after_mean, .worst = info.imbalance_after_worst};
+            (summary){.mean = info.imbalance_after_mean, .worst = info.imbalance_after_worst};
     }
-    if (status == EPLB_OK && nodes->node_cost >= 0.0) {
+    if (status == EPLB_OK && nodes->has_node_cost) {
         status = measure_choices(nodes, subject, error);
     }
     if (status == EPLB_OK) {
@@ -96,7 +97,7 @@ void plan_nodes_print(const plan_report *self, FILE *out)
     if (self->scored_layers == 0 || nodes->nodes < 2) {
         return;
     }
-    if (nodes->node_cost >= 0.0) {
+    if (nodes->has_node_cost) {
         print_choices(nodes, self, out);
     }
     fprintf(out, "\n%.2f %% of (token, expert) pairs leave their node",

@@ -6,6 +6,8 @@
 #include <eplb/plan.h>
 
 #include "message.h"
+#include "model_options.h"
+#include "pins.h"
 #include "standard_input.h"
 
 const char *const plan_algorithms[] = {"search", "eplb", NULL};
@@ -39,6 +41,7 @@ static const option options[] = {
      "model layers that are dense, such as 0-2,60, or none (default: where the files list all "
      "model layers, those without tokens)",
      OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    {"model", "FILE", MODEL_HELP, OPTION_TEXT, AT(model), 0, 0, NULL},
     {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
      NULL},
     {"gpus-per-node", "N",
@@ -48,6 +51,14 @@ static const option options[] = {
      NULL},
     {"redundant", "R", "or: redundant experts of a layer; P = experts + R", OPTION_INT,
      AT(redundant), 0, EPLB_MAX_SLOTS, NULL},
+    {"gpu-memory", "LIST",
+     "or: as many slots as the memory of the GPUs holds, such as 80GiB, or one size for each GPU, "
+     "such as 80GiB,80GiB,40GiB; then GPUs may have different numbers of slots",
+     OPTION_SIZES, AT(gpu_memory), 1, 0, NULL},
+    {"reserve", "SIZE",
+     "of each GPU's memory, for all but the experts: other weights, cache, activations (default 0)",
+     OPTION_SIZE, AT(reserve), 0, 0, NULL},
+    {"expert-bytes", "SIZE", EXPERT_BYTES_HELP, OPTION_SIZE, AT(expert_bytes), 1, 0, NULL},
     {"current", "FILE", "placement in force: plan from it, and count what must be copied",
      OPTION_TEXT, AT(current), 0, 0, NULL},
     {"dead-gpus", "LIST", "GPUs that have failed, such as 3 or 8-15: they get nothing", OPTION_IDS,
@@ -63,6 +74,10 @@ static const option options[] = {
     {"spread-nodes", NULL,
      "put an expert's replicas on different nodes first; needs --gpus-per-node", OPTION_FLAG,
      AT(spread_nodes), 0, 0, NULL},
+    {"pin", "LAYER:EXPERT:GPU",
+     "a replica that must be there, such as 3:17:0; LAYER (its number in the loads) and GPU may be "
+     "all; may be given more than once",
+     OPTION_TEXTS, AT(pins), 0, 0, NULL},
     {"algorithm", "search|eplb",
      "search, or eplb: the classical algorithm, for comparison (default search)", OPTION_CHOICE,
      AT(algorithm), 0, 0, plan_algorithms},
@@ -98,8 +113,9 @@ static const option options[] = {
 const command plan_command = {
     .name = "plan",
     .usage =
-        "--load SOURCE [--load SOURCE]... --gpus N (--slots P | --redundant R) [--current FILE] "
-        "[--out FILE [--to FORMAT]] [OPTION...]",
+        "--load SOURCE [--load SOURCE]... --gpus N (--slots P | --redundant R | --gpu-memory LIST "
+        "(--expert-bytes SIZE | --model FILE)) [--current FILE] [--out FILE [--to FORMAT]] "
+        "[OPTION...]",
     .notes =
         "Decides how many replicas each expert gets and which GPU holds each, so that the busiest "
         "GPU of every layer has as little load as can be. Prints the imbalance (busiest GPU / "
@@ -146,6 +162,49 @@ static int check_nodes(const plan_values *values)
     return EXIT_DONE;
 }
 
+/* The slots are given in one of three ways. */
+static int check_slots(const plan_values *values)
+{
+    const char *name = plan_command.name;
+    bool has_slots = values->slots != NOT_GIVEN;
+    bool has_redundant = values->redundant != NOT_GIVEN;
+    bool has_memory = values->gpu_memory.items != NULL;
+    if (!has_slots && !has_redundant && !has_memory) {
+        return usage_error(name, "--slots P, --redundant R or --gpu-memory LIST is missing");
+    }
+    if (has_slots && has_redundant) {
+        return usage_error(name, "--slots and --redundant exclude each other");
+    }
+    if (has_memory && (has_slots || has_redundant)) {
+        return usage_error(name, "--%s and --gpu-memory exclude each other",
+                           has_slots ? "slots" : "redundant");
+    }
+    if (has_memory && values->gpu_memory.count != 1 && values->gpu_memory.count != values->gpus) {
+        return usage_error(name, "--gpu-memory: %d sizes for %d GPUs: give one, or one for each",
+                           values->gpu_memory.count, values->gpus);
+    }
+    if (has_memory && values->expert_bytes == 0 && values->model == NULL) {
+        return usage_error(name, "--gpu-memory needs --expert-bytes SIZE or --model FILE");
+    }
+    if (!has_memory && values->reserve > 0) {
+        return usage_error(name, "--reserve goes with --gpu-memory");
+    }
+    return EXIT_DONE;
+}
+
+static int check_pins(const plan_values *values)
+{
+    pin_text pin;
+    for (int32_t i = 0; i < values->pins.count; i++) {
+        if (!parse_pin(values->pins.items[i], &pin)) {
+            return usage_error(plan_command.name,
+                               "--pin '%s': not LAYER:EXPERT:GPU, numbers, or all for LAYER or GPU",
+                               values->pins.items[i]);
+        }
+    }
+    return EXIT_DONE;
+}
+
 int plan_values_check(const plan_values *values)
 {
     const char *name = plan_command.name;
@@ -155,13 +214,11 @@ int plan_values_check(const plan_values *values)
     if (values->gpus == 0) {
         return usage_error(name, "--gpus N is missing");
     }
-    if (values->slots == NOT_GIVEN && values->redundant == NOT_GIVEN) {
-        return usage_error(name, "--slots P or --redundant R is missing");
+    int exit_code = check_slots(values);
+    if (exit_code != EXIT_DONE) {
+        return exit_code;
     }
-    if (values->slots != NOT_GIVEN && values->redundant != NOT_GIVEN) {
-        return usage_error(name, "--slots and --redundant exclude each other");
-    }
-    int exit_code = check_nodes(values);
+    exit_code = check_nodes(values);
     if (exit_code != EXIT_DONE) {
         return exit_code;
     }
@@ -182,5 +239,5 @@ int plan_values_check(const plan_values *values)
     if (values->json && values->out != NULL && strcmp(values->out, "-") == 0) {
         return usage_error(name, "--json and --out - both want standard output");
     }
-    return EXIT_DONE;
+    return check_pins(values);
 }

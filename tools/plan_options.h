@@ -15,6 +15,10 @@ typedef struct plan_values {
     int32_t gpus;
     int32_t gpus_per_node; /* 0: all on one */
     int32_t slots;
+    size_list gpu_memory;
+    int64_t reserve;
+    int64_t expert_bytes; /* 0: not known */
+    const char *model;
     int32_t redundant;
     const char *current;
     int32_t algorithm;
@@ -26,6 +30,7 @@ typedef struct plan_values {
     int32_t min_replicas;
     int32_t max_replicas; /* -1: no limit */
     bool spread_nodes;
+    text_list pins;
     id_list dead_gpus;
     int32_t lost_experts; /* what to do about them */
     int32_t effort;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "memory.h"
+
 /* The layers' results: what the plan says, and what the even spread and a repaired placement are
  * worth. */
 static eplb_status measure_row(const plan_subject *subject, const eplb_placement *spread,
@@ -46,12 +48,6 @@ static eplb_status measure_rows(plan_report *self, const plan_subject *subject, 
     return status;
 }
 
-static void add(plan_summary *summary, double imbalance)
-{
-    summary->mean += imbalance;
-    summary->worst = imbalance > summary->worst ? imbalance : summary->worst;
-}
-
 static void summarise(plan_report *self)
 {
     for (int32_t l = 0; l < self->layers; l++) {
@@ -59,15 +55,15 @@ static void summarise(plan_report *self)
         self->copies += row->copies;
         if (row->scored) {
             self->scored_layers++;
-            add(&self->spread, row->spread);
-            add(&self->before, row->before);
-            add(&self->after, row->after);
-            add(&self->bound, row->bound);
+            summary_add(&self->spread, row->spread);
+            summary_add(&self->before, row->before);
+            summary_add(&self->after, row->after);
+            summary_add(&self->bound, row->bound);
         }
     }
-    plan_summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
-    for (size_t i = 0; i < 4 && self->scored_layers > 0; i++) {
-        summaries[i]->mean /= (double)self->scored_layers;
+    summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
+    for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
+        summary_finish(summaries[i], self->scored_layers);
     }
 }
 
@@ -90,10 +86,10 @@ static eplb_status measure_scenario(const plan_subject *subject, int32_t k, int3
         return status;
     }
     scenario->layers++;
-    add(&scenario->after, imbalance);
+    summary_add(&scenario->after, imbalance);
     if (subject->current != NULL) {
         status = eplb_placement_imbalance(subject->current, layer, row, &imbalance, error);
-        add(&scenario->before, imbalance);
+        summary_add(&scenario->before, imbalance);
     }
     return status;
 }
@@ -110,10 +106,8 @@ static eplb_status measure_scenarios(plan_report *self, const plan_subject *subj
         for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
             status = measure_scenario(subject, k, l, scenario, error);
         }
-        if (scenario->layers > 0) {
-            scenario->after.mean /= (double)scenario->layers;
-            scenario->before.mean /= (double)scenario->layers;
-        }
+        summary_finish(&scenario->after, scenario->layers);
+        summary_finish(&scenario->before, scenario->layers);
     }
     return status;
 }
@@ -171,6 +165,28 @@ static eplb_status measure(plan_report *self, const plan_subject *subject, eplb_
     return status;
 }
 
+static void find_slots_of_gpus(plan_report *self, const eplb_cluster *cluster)
+{
+    self->fewest_slots = eplb_cluster_gpu_slots(cluster, 0);
+    for (int32_t g = 0; g < self->gpus; g++) {
+        int32_t slots = eplb_cluster_gpu_slots(cluster, g);
+        self->fewest_slots = slots < self->fewest_slots ? slots : self->fewest_slots;
+        self->most_slots = slots > self->most_slots ? slots : self->most_slots;
+    }
+}
+
+static eplb_status weigh(plan_report *self, eplb_error *error)
+{
+    int64_t bytes = self->expert_bytes;
+    eplb_status status =
+        weight_bytes(&self->fewest_bytes, bytes, self->fewest_slots, self->layers, error);
+    if (status == EPLB_OK) {
+        status = weight_bytes(&self->most_bytes, bytes, self->most_slots, self->layers, error);
+    }
+    return status == EPLB_OK ? weight_bytes(&self->bytes_to_copy, bytes, self->copies, 1, error)
+                             : status;
+}
+
 eplb_status plan_report_create(plan_report *self, const plan_subject *subject, eplb_error *error)
 {
     const eplb_cluster *cluster = eplb_placement_cluster(subject->placement);
@@ -183,7 +199,9 @@ eplb_status plan_report_create(plan_report *self, const plan_subject *subject, e
         .scenarios = eplb_load_scenarios(subject->load),
         .objective = subject->objective,
         .has_current = subject->current != NULL,
+        .expert_bytes = subject->expert_bytes,
     };
+    find_slots_of_gpus(self, cluster);
     self->rows = calloc((size_t)self->layers, sizeof(*self->rows));
     self->scenario = calloc((size_t)self->scenarios, sizeof(*self->scenario));
     self->loss = calloc((size_t)self->layers, sizeof(*self->loss));
@@ -195,6 +213,11 @@ eplb_status plan_report_create(plan_report *self, const plan_subject *subject, e
         return status;
     }
     summarise(self);
+    status = weigh(self, error);
+    if (status != EPLB_OK) {
+        plan_report_destroy(self);
+        return status;
+    }
     self->proposes_changes = proposes_changes(subject, self);
     eplb_error violation = {0};
     self->valid = eplb_placement_validate(subject->placement, 0, &violation) == EPLB_OK;

@@ -9,20 +9,17 @@
 #include <eplb/format.h>
 #include <eplb/plan.h>
 
-/* Over the scored layers; meaningless when there are none. */
-typedef struct plan_summary {
-    double mean;
-    double worst;
-} plan_summary;
+#include "summary.h"
 
 /* What the plan means to nodes. */
 typedef struct plan_nodes {
     int32_t nodes;
-    int32_t groups;              /* kept on nodes; 1: none */
-    plan_summary without_groups; /* imbalance of a plan that need not keep them */
-    double cross_node_before;    /* share of tokens that leave their node, mean of the layers */
+    int32_t groups;           /* kept on nodes; 1: none */
+    summary without_groups;   /* imbalance of a plan that need not keep them */
+    double cross_node_before; /* share of tokens that leave their node, mean of the layers */
     double cross_node_after;
-    double node_cost; /* below 0: none, and there are no choices */
+    bool has_node_cost; /* false: there are no choices */
+    double node_cost;
     eplb_node_choice choices[EPLB_NODE_CHOICES];
 } plan_nodes;
 
@@ -41,8 +38,8 @@ typedef struct plan_scenario {
     const char *name; /* the load's */
     double weight;
     int32_t layers; /* with load */
-    plan_summary before;
-    plan_summary after;
+    summary before;
+    summary after;
 } plan_scenario;
 
 /* Experts of a layer whose last copies are on dead GPUs. */
@@ -64,11 +61,13 @@ typedef struct plan_subject {
     const eplb_load *load;
     eplb_objective objective;
     const eplb_plan *plan;
-    int32_t groups;                  /* that it keeps on nodes; 1: none */
-    const eplb_plan *without_groups; /* NULL: it keeps none */
+    const eplb_plan *without_groups; /* NULL: it keeps no groups on nodes */
+    int32_t groups;                  /* that it keeps */
+    bool has_node_cost;
     double node_cost;                /* that it was made with */
     const eplb_placement *placement; /* the plan's or one that was made from it */
     const eplb_placement *current;   /* NULL: none */
+    int64_t expert_bytes;            /* of one layer; 0: not known */
 } plan_subject;
 
 typedef struct plan_report {
@@ -76,7 +75,13 @@ typedef struct plan_report {
     int32_t scored_layers;
     int32_t experts;
     int32_t gpus;
-    int32_t slots; /* of one layer */
+    int32_t slots;        /* of one layer */
+    int32_t fewest_slots; /* of a GPU, and the most */
+    int32_t most_slots;
+    int64_t expert_bytes; /* 0: not known, and neither are other bytes */
+    int64_t fewest_bytes; /* of experts' weights on a GPU, and the most */
+    int64_t most_bytes;
+    int64_t bytes_to_copy;
     int32_t scenarios;
     eplb_objective objective;
     int32_t live_gpus;
@@ -92,10 +97,10 @@ typedef struct plan_report {
     int64_t repaired_slots; /* 0: nothing was repaired */
     eplb_stop stop;
     const char *algorithm;
-    plan_summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
-    plan_summary before;
-    plan_summary after;
-    plan_summary bound;
+    summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
+    summary before;
+    summary after;
+    summary bound;
     plan_nodes nodes;
     int64_t copies;
     bool proposes_changes;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan for people: the worst layers, mean and worst over all, and what to do next. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "byte_size.h"
+#include "line.h"
 #include "message.h"
 #include "plan_report.h"
 
@@ -20,15 +23,44 @@ static int compare_rows(const void *a, const void *b)
     return first->layer_id < second->layer_id ? -1 : 1;
 }
 
+/* "9", or "3 to 9" where GPUs differ. */
+static char *slots_of_gpus(const plan_report *self, char *text, size_t size)
+{
+    if (self->fewest_slots < self->most_slots) {
+        snprintf(text, size, "%" PRId32 " to %" PRId32, self->fewest_slots, self->most_slots);
+    } else {
+        snprintf(text, size, "%" PRId32, self->most_slots);
+    }
+    return text;
+}
+
+static void print_memory(const plan_report *self, FILE *out)
+{
+    char expert[32];
+    char fewest[32];
+    char most[32];
+    char slots[32];
+    bool differ = self->fewest_slots < self->most_slots;
+    fprintf(out, "Weights of experts on a GPU: %s%s%s (%s slot%s x %" PRId32 " layer%s x %s)\n",
+            differ ? format_byte_size(self->fewest_bytes, fewest, sizeof(fewest)) : "",
+            differ ? " to " : "", format_byte_size(self->most_bytes, most, sizeof(most)),
+            slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots), self->layers,
+            plural(self->layers), format_byte_size(self->expert_bytes, expert, sizeof(expert)));
+}
+
 static void print_header(const plan_report *self, FILE *out)
 {
+    char slots[32];
     fprintf(out,
-            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %" PRId32
-            " slot%s (%" PRId32 " slot%s, %" PRId32 " redundant), %" PRId32 " scenario%s\n",
+            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %s slot%s (%" PRId32
+            " slot%s, %" PRId32 " redundant), %" PRId32 " scenario%s\n",
             self->layers, plural(self->layers), self->experts, plural(self->experts), self->gpus,
-            plural(self->gpus), self->slots / self->gpus, plural(self->slots / self->gpus),
+            plural(self->gpus), slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots),
             self->slots, plural(self->slots), self->slots - self->experts, self->scenarios,
             plural(self->scenarios));
+    if (self->expert_bytes > 0) {
+        print_memory(self, out);
+    }
     if (self->live_gpus < self->gpus) {
         fprintf(out, "%" PRId32 " GPU%s dead: their slots stay empty.\n",
                 self->gpus - self->live_gpus, self->gpus - self->live_gpus == 1 ? " is" : "s are");
@@ -91,11 +123,25 @@ static void print_summary(const plan_report *self, FILE *out)
             self->bound.worst, self->nodes.groups > 1 ? "that keeps the groups " : "");
 }
 
+/* Where " 3/16", the number of a slice, begins behind a name; else its end. */
+static const char *slice_number(const char *name)
+{
+    static const char digits[] = "0123456789";
+    const char *space = strrchr(name, ' ');
+    const char *slash = space != NULL ? space + 1 + strspn(space + 1, digits) : NULL;
+    bool is_slice = slash != NULL && slash > space + 1 && *slash == '/' && slash[1] != '\0' &&
+                    slash[1 + strspn(slash + 1, digits)] == '\0';
+    return is_slice ? space : name + strlen(name);
+}
+
 /* Paths are long: the file's name says enough. */
 static const char *short_name(const char *name)
 {
-    const char *slash = strrchr(name, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : name;
+    const char *start = slice_number(name);
+    while (start > name && start[-1] != '/') {
+        start--;
+    }
+    return *start != '\0' ? start : name;
 }
 
 static void print_scenarios(const plan_report *self, FILE *out)
@@ -104,7 +150,10 @@ static void print_scenarios(const plan_report *self, FILE *out)
             "after", "worst");
     for (int32_t k = 0; k < self->scenarios; k++) {
         const plan_scenario *s = &self->scenario[k];
-        fprintf(out, "%-32s %7.3g", short_name(s->name), s->weight);
+        char text[1024];
+        line shown = line_begin(text, sizeof(text));
+        line_add(&shown, "%s", short_name(s->name));
+        fprintf(out, "%-32s %7.3g", text, s->weight);
         if (s->layers == 0) {
             fputs("   no load\n", out);
         } else if (self->has_current) {
@@ -116,7 +165,22 @@ static void print_scenarios(const plan_report *self, FILE *out)
     }
 }
 
-/* Experts that dead GPUs took away, and those that the next failure would. */
+/* What the next failure would take away. With a single replica of most experts that is so on every
+ * GPU and no news, unless GPUs have failed already. */
+static void print_fragile_layer(const plan_report *self, FILE *out)
+{
+    int64_t slots = (int64_t)(self->slots / self->gpus) * self->live_gpus;
+    bool has_room = slots >= 2 * (int64_t)self->experts;
+    if (self->fragile > 0 && (has_room || self->live_gpus < self->gpus)) {
+        fprintf(out,
+                "A single GPU's failure would lose up to %" PRId32 " expert%s of a layer (layer "
+                "%" PRId32 ", GPU %" PRId32 ")%s.\n",
+                self->fragile, plural(self->fragile), self->fragile_layer_id, self->fragile_gpu,
+                has_room ? "; --min-replicas 2 prevents it" : "");
+    }
+}
+
+/* Experts that dead GPUs took away. */
 static void print_losses(const plan_report *self, FILE *out)
 {
     int32_t lost = 0;
@@ -138,20 +202,19 @@ static void print_losses(const plan_report *self, FILE *out)
         fprintf(out, "  and %" PRId32 " more layers (--json lists them)\n",
                 self->losses - WORST_LAYERS);
     }
-    if (self->fragile > 0) {
-        fprintf(out,
-                "A single GPU's failure would lose up to %" PRId32 " expert%s of a layer (layer "
-                "%" PRId32 ", GPU %" PRId32 "); --min-replicas 2 prevents it where slots allow.\n",
-                self->fragile, plural(self->fragile), self->fragile_layer_id, self->fragile_gpu);
-    }
 }
 
 /* What the change costs and what it gains. */
 static void print_price(const plan_report *self, FILE *out)
 {
     bool one = self->copies == 1;
-    fprintf(out, "%" PRId64 " %s (%.1f a layer)", self->copies, one ? "copy" : "copies",
+    fprintf(out, "%" PRId64 " %s (%.1f a layer", self->copies, one ? "copy" : "copies",
             (double)self->copies / (double)self->layers);
+    if (self->expert_bytes > 0) {
+        char bytes[32];
+        fprintf(out, ", %s", format_byte_size(self->bytes_to_copy, bytes, sizeof(bytes)));
+    }
+    fputc(')', out);
     if (self->scored_layers > 0) {
         fprintf(out, " %s the mean imbalance from %.4f to %.4f", one ? "takes" : "take",
                 self->before.mean, self->after.mean);
@@ -202,6 +265,7 @@ void plan_report_print(const plan_report *self, FILE *out)
     }
     plan_nodes_print(self, out);
     print_losses(self, out);
+    print_fragile_layer(self, out);
     print_remarks(self, out);
     print_next_step(self, out);
 }

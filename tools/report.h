@@ -9,6 +9,7 @@
 
 #include "report_source.h"
 #include "report_verdict.h"
+#include "summary.h"
 
 #define REPORT_LINE 512
 
@@ -35,16 +36,10 @@ typedef struct report_row {
     excess excess;
 } report_row;
 
-/* Over the layers with tokens. */
-typedef struct report_summary {
-    double mean;
-    double worst;
-} report_summary;
-
 typedef struct report_spare {
     int32_t slots;
-    report_summary after;
-    report_summary bound;
+    summary after;
+    summary bound;
 } report_spare;
 
 /* Whether the rank that the others wait for is the busiest GPU. */
@@ -65,6 +60,7 @@ typedef struct report_waits {
     int32_t layers;
     report_wait_row *rows; /* [layers], in the order of their ids */
     eplb_waits_info info;
+    int32_t unknown;  /* layers that the load does not have, or without tokens */
     int32_t agreeing; /* layers */
     int32_t disagreeing;
 } report_waits;
@@ -75,10 +71,11 @@ typedef enum report_hint_kind {
     HINT_TENSOR_PARALLELISM,
     HINT_SMALLER_GROUP,
     HINT_LOADS_WANDER,
+    HINT_STEPS_DIFFER,
     HINT_WAITS_DISAGREE,
 } report_hint_kind;
 
-#define MOST_HINTS 6
+#define MOST_HINTS 7
 
 typedef struct report_hint {
     report_hint_kind kind;
@@ -97,12 +94,12 @@ typedef struct report {
     eplb_step_stats_info engines;
     report_row *rows;         /* [layers] */
     const report_row **worst; /* [layers], the worst first; those without tokens last */
-    report_summary seen;
-    report_summary persistent;
-    report_summary planned;
-    report_summary seen_replanned;
-    report_summary bound;
-    report_summary padded;
+    summary seen;
+    summary persistent;
+    summary planned;
+    summary seen_replanned;
+    summary bound;
+    summary padded;
     int32_t spares;
     report_spare spare[MOST_SPARES];
     token_spread spread; /* mean over the layers with tokens */
@@ -128,6 +125,8 @@ eplb_status report_compare_waits(report *self, eplb_error *error);
 void report_conclude(report *self);
 void report_give_hints(report *self);
 void report_say_next_step(report *self, const char *source);
+
+bool report_has_hint(const report *self, report_hint_kind kind);
 
 /* The name of a hint in JSON, such as "weight_reuse". */
 const char *report_hint_name(report_hint_kind kind);

@@ -7,16 +7,10 @@
 #include "message.h"
 #include "report.h"
 
-static void add_to(report_summary *summary, double value)
-{
-    summary->mean += value;
-    summary->worst = value > summary->worst ? value : summary->worst;
-}
-
 static void add_facts(layer_facts *sum, const layer_facts *facts)
 {
     sum->steps = facts->steps > sum->steps ? facts->steps : sum->steps;
-    sum->too_few_steps |= facts->too_few_steps;
+    sum->too_few_steps &= facts->too_few_steps;
     sum->assignments += facts->assignments;
     sum->tokens += facts->tokens;
     sum->padded_ratio += facts->padded_ratio;
@@ -44,15 +38,15 @@ static void add_excess(excess *sum, const excess *layer)
 
 static void add_row(report *self, const report_row *row)
 {
-    add_to(&self->seen, row->facts.seen);
-    add_to(&self->persistent, row->facts.persistent);
-    add_to(&self->planned, row->facts.planned);
-    add_to(&self->seen_replanned, row->facts.seen_replanned);
-    add_to(&self->bound, row->bound);
-    add_to(&self->padded, row->facts.padded);
+    summary_add(&self->seen, row->facts.seen);
+    summary_add(&self->persistent, row->facts.persistent);
+    summary_add(&self->planned, row->facts.planned);
+    summary_add(&self->seen_replanned, row->facts.seen_replanned);
+    summary_add(&self->bound, row->bound);
+    summary_add(&self->padded, row->facts.padded);
     for (int32_t i = 0; i < self->spares; i++) {
-        add_to(&self->spare[i].after, row->facts.spare[i].imbalance);
-        add_to(&self->spare[i].bound, row->facts.spare[i].bound);
+        summary_add(&self->spare[i].after, row->facts.spare[i].imbalance);
+        summary_add(&self->spare[i].bound, row->facts.spare[i].bound);
     }
     add_facts(&self->facts, &row->facts);
     add_spread(&self->spread, &row->spread);
@@ -63,14 +57,14 @@ static void add_row(report *self, const report_row *row)
 static void divide(report *self)
 {
     double layers = (double)self->scored_layers;
-    report_summary *summaries[] = {&self->seen,  &self->persistent, &self->planned,
-                                   &self->bound, &self->padded,     &self->seen_replanned};
+    summary *summaries[] = {&self->seen,  &self->persistent, &self->planned,
+                            &self->bound, &self->padded,     &self->seen_replanned};
     for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
-        summaries[i]->mean /= layers;
+        summary_finish(summaries[i], self->scored_layers);
     }
     for (int32_t i = 0; i < self->spares; i++) {
-        self->spare[i].after.mean /= layers;
-        self->spare[i].bound.mean /= layers;
+        summary_finish(&self->spare[i].after, self->scored_layers);
+        summary_finish(&self->spare[i].bound, self->scored_layers);
     }
     for (int i = 0; i < MOST_SHARES; i++) {
         self->spread.shares[i] /= layers;
@@ -114,23 +108,29 @@ static void judge_rows(report *self)
 }
 
 /* The kind of verdict that has most to take away over the layers. Layers as they are on average
- * that are fine make the model fine: a step waits for the sum of its layers. */
+ * that are fine or padded beyond hope make the model so: a step waits for the sum of its layers.
+ * Where nothing is to be taken away, what is left is padding. */
 static verdict_kind choose_kind(const report *self)
 {
     if (self->scored_layers == 0) {
         return VERDICT_NO_LOAD;
+    }
+    if (is_fine(&self->facts)) {
+        return VERDICT_FINE;
+    }
+    if (is_hopelessly_padded(&self->facts)) {
+        return VERDICT_MORE_TOKENS;
     }
     double gains[VERDICT_KINDS] = {0};
     for (int32_t l = 0; l < self->layers; l++) {
         const report_row *row = &self->rows[l];
         gains[row->verdict.kind] += verdict_gain(&row->facts, &row->verdict);
     }
-    int best = VERDICT_FINE;
-    for (int kind = VERDICT_FINE; kind < VERDICT_KINDS; kind++) {
+    int best = VERDICT_MORE_TOKENS;
+    for (int kind = VERDICT_MORE_TOKENS; kind < VERDICT_KINDS; kind++) {
         best = gains[kind] > gains[best] ? kind : best;
     }
-    bool fine = self->seen.mean < FINE_IMBALANCE && self->padded.mean < FINE_PADDING;
-    return fine ? VERDICT_FINE : (verdict_kind)best;
+    return (verdict_kind)best;
 }
 
 /* The model's verdict as that of the layers that have this kind: as sure as the surest, with the
@@ -180,6 +180,7 @@ static void say_model(report *self)
 void report_conclude(report *self)
 {
     judge_rows(self);
+    self->facts.too_few_steps = self->scored_layers > 0; /* until a layer has enough */
     for (int32_t l = 0; l < self->layers; l++) {
         if (self->rows[l].facts.steps > 0) {
             add_row(self, &self->rows[l]);

@@ -15,13 +15,27 @@
 /* Variance of the window's loads over that of its steps: see eplb_split. */
 #define WANDERING 4.0
 
+/* Variance between steps over that of independent tokens: see eplb_split. Tokens of one prompt like
+ * the same experts and make it some ten. */
+#define DIFFERENT_STEPS 16.0
+
 const char *report_hint_name(report_hint_kind kind)
 {
     static const char *const names[MOST_HINTS] = {
-        "tokens_disagree", "weight_reuse", "tensor_parallelism",
-        "smaller_group",   "loads_wander", "waits_disagree",
+        "tokens_disagree", "weight_reuse", "tensor_parallelism", "smaller_group",
+        "loads_wander",    "steps_differ", "waits_disagree",
     };
     return names[kind];
+}
+
+bool report_has_hint(const report *self, report_hint_kind kind)
+{
+    for (int32_t i = 0; i < self->hints; i++) {
+        if (self->hint[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static line begin_hint(report *self, report_hint_kind kind)
@@ -52,11 +66,13 @@ static void hint_at_weight_reuse(report *self)
 {
     if (self->facts.assignments < (double)self->experts) {
         line text = begin_hint(self, HINT_WEIGHT_REUSE);
+        line_add(&text, "a step has ");
+        line_add_count(&text, self->facts.assignments, "assignment");
         line_add(&text,
-                 "a step has %.0f assignments for %" PRId32
+                 " for %" PRId32
                  " experts: below that (experts / top-k tokens a step) the weights that are read "
                  "serve about one token each, and reuse does not pay",
-                 self->facts.assignments, self->experts);
+                 self->experts);
     }
 }
 
@@ -108,6 +124,26 @@ static void hint_at_wandering(report *self)
     }
 }
 
+/* Two kinds of traffic in turns, step by step: the sum has none of it. */
+static void hint_at_different_steps(report *self)
+{
+    const report_row *most = &self->rows[0];
+    for (int32_t l = 1; l < self->layers; l++) {
+        most = self->rows[l].split.dispersion > most->split.dispersion ? &self->rows[l] : most;
+    }
+    bool is_noise = self->verdict.kind == VERDICT_MORE_TOKENS && !is_padding(&self->facts);
+    if (is_noise && most->split.dispersion >= DIFFERENT_STEPS &&
+        !report_has_hint(self, HINT_LOADS_WANDER)) {
+        line text = begin_hint(self, HINT_STEPS_DIFFER);
+        line_add(
+            &text,
+            "steps differ more than chance makes them (layer %" PRId32 ": %.0f times the "
+            "variance of independent tokens): only tokens of other kinds even that out; or log "
+            "each kind of step by itself and give eplb plan a --load for each",
+            most->layer_id, most->split.dispersion);
+    }
+}
+
 static void hint_at_waits(report *self)
 {
     const report_waits *waits = &self->waits;
@@ -136,6 +172,7 @@ void report_give_hints(report *self)
         hint_at_tensor_parallelism(self);
         hint_at_smaller_group(self);
         hint_at_wandering(self);
+        hint_at_different_steps(self);
     }
     hint_at_waits(self);
 }

@@ -3,14 +3,6 @@
 #include "output.h"
 #include "report.h"
 
-static void add_summary(cJSON *object, const char *name, const report *self,
-                        const report_summary *summary)
-{
-    cJSON *both = cJSON_AddObjectToObject(object, name);
-    json_add_number(both, "mean", self->scored_layers > 0, summary->mean);
-    json_add_number(both, "worst", self->scored_layers > 0, summary->worst);
-}
-
 static void add_shape(cJSON *object, const report *self)
 {
     json_add_text(object, "name", self->name);
@@ -249,14 +241,14 @@ static void add_row(cJSON *list, const report *self, const report_row *row)
 static void add_results(cJSON *object, const report *self)
 {
     add_excess(object, &self->excess);
-    add_summary(object, "imbalance", self, &self->seen);
-    add_summary(object, "persistent", self, &self->persistent);
+    json_add_summary(object, "imbalance", self->scored_layers > 0, &self->seen);
+    json_add_summary(object, "persistent", self->scored_layers > 0, &self->persistent);
     json_add_number(object, "noise", self->scored_layers > 0 && !self->facts.too_few_steps,
                     self->facts.seen - self->facts.persistent);
-    add_summary(object, "imbalance_replanned", self, &self->planned);
-    add_summary(object, "seen_replanned", self, &self->seen_replanned);
-    add_summary(object, "lower_bound", self, &self->bound);
-    add_summary(object, "padded_worst_rank", self, &self->padded);
+    json_add_summary(object, "imbalance_replanned", self->scored_layers > 0, &self->planned);
+    json_add_summary(object, "seen_replanned", self->scored_layers > 0, &self->seen_replanned);
+    json_add_summary(object, "lower_bound", self->scored_layers > 0, &self->bound);
+    json_add_summary(object, "padded_worst_rank", self->scored_layers > 0, &self->padded);
     add_spares(object, self);
     add_engines(object, self);
     add_spread(object, self, &self->spread);

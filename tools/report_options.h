@@ -9,6 +9,7 @@ typedef struct report_values {
     text_list loads;
     const char *from;
     id_list dense_layers;
+    const char *model;
     int32_t experts; /* 0: as the files say */
     const char *current;
     int32_t gpus;          /* 0: as the file of --current says */

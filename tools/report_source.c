@@ -44,6 +44,15 @@ static eplb_status apply_dense(report_source *self, eplb_error *error)
     return status == EPLB_OK && !may_be_renumbered ? keep_file_ids(self, error) : status;
 }
 
+static eplb_status name_layers(report_source *self, eplb_error *error)
+{
+    eplb_status status = model_check_layers(self->model, self->load, false, error);
+    if (status == EPLB_OK) {
+        status = apply_dense(self, error);
+    }
+    return status == EPLB_OK ? model_check_layers(self->model, self->load, true, error) : status;
+}
+
 static eplb_status read_load(report_source *self, eplb_error *error)
 {
     const report_values *values = self->values;
@@ -55,17 +64,23 @@ static eplb_status read_load(report_source *self, eplb_error *error)
     eplb_status status =
         eplb_source_load(&self->load, &self->hooks, &text, 1, &reading, &whole, error);
     if (status == EPLB_OK) {
-        /* SGLang's files alone say it, and they alone list all layers of the model. */
-        self->assumes_experts = values->experts == 0 && values->current == NULL &&
-                                eplb_load_model_layers(self->load) == 0;
+        self->assumes_experts = assumes_experts(self->load, values->experts, values->current);
         status = keep_file_ids(self, error);
+    } else {
+        model_explain(self->model, error);
     }
-    return status == EPLB_OK ? apply_dense(self, error) : status;
+    return status == EPLB_OK ? name_layers(self, error) : status;
 }
 
 static eplb_status make_statistics(report_source *self, eplb_error *error)
 {
     const report_values *values = self->values;
+    int32_t experts = eplb_load_experts(self->load);
+    if (values->topk > experts) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "--topk %d: a token cannot go to more than the %d experts",
+                              values->topk, experts);
+    }
     eplb_step_stats_options options;
     eplb_step_stats_options_init(&options);
     options.topk = values->topk;
@@ -170,9 +185,10 @@ static eplb_status judge_by_placement(report_source *self, eplb_error *error)
 }
 
 eplb_status report_source_read(report_source *self, const report_values *values,
-                               const eplb_format *from, const char *text, eplb_error *error)
+                               const model_answers *model, const eplb_format *from,
+                               const char *text, eplb_error *error)
 {
-    *self = (report_source){.values = values, .from = from, .text = text};
+    *self = (report_source){.values = values, .model = model, .from = from, .text = text};
     eplb_hooks_init(&self->hooks);
     self->hooks.log = print_warning;
     eplb_status status = rereadable_open(&self->input, text, error);

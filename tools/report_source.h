@@ -6,6 +6,7 @@
 #include <eplb/eplb.h>
 #include <eplb/format.h>
 
+#include "model_options.h"
 #include "report_options.h"
 #include "standard_input.h"
 
@@ -22,6 +23,7 @@ typedef struct excess {
 
 typedef struct report_source {
     const report_values *values;
+    const model_answers *model;
     const eplb_format *from; /* NULL: recognised */
     const char *text;        /* the source as it was given */
     eplb_hooks hooks;
@@ -40,7 +42,8 @@ typedef struct report_source {
 /* Reads the source `text` and the placement. What it made is to be given to report_source_close
  * even when it failed. */
 eplb_status report_source_read(report_source *self, const report_values *values,
-                               const eplb_format *from, const char *text, eplb_error *error);
+                               const model_answers *model, const eplb_format *from,
+                               const char *text, eplb_error *error);
 void report_source_close(report_source *self);
 
 #endif

@@ -26,10 +26,13 @@ static void print_source(const report *self, FILE *out)
              self->gpus, plural(self->gpus), self->slots, plural(self->slots), self->steps,
              plural(self->steps));
     if (self->scored_layers > 0) {
-        line_add(&words, " of %.0f assignments", self->facts.assignments);
+        line_add(&words, " of ");
+        line_add_count(&words, self->facts.assignments, "assignment");
     }
     if (self->scored_layers > 0 && self->facts.tokens > 0.0) {
-        line_add(&words, " (%.0f tokens)", self->facts.tokens);
+        line_add(&words, " (");
+        line_add_count(&words, self->facts.tokens, "token");
+        line_add(&words, ")");
     }
     fprintf(out, "%s\n", text);
 }
@@ -63,17 +66,24 @@ static void print_warning_of_excess(const report *self, FILE *out)
     }
 }
 
-static void print_summary(FILE *out, const char *name, const report_summary *summary,
-                          const char *remark)
+static void print_summary(FILE *out, const char *name, const summary *values, const char *remark)
 {
-    fprintf(out, "%-18s %8.2f %8.2f   %s\n", name, summary->mean, summary->worst, remark);
+    fprintf(out, "%-18s %8.2f %8.2f   %s\n", name, values->mean, values->worst, remark);
 }
 
+/* What the table has no column for, or means of it. */
 static void print_summaries(const report *self, FILE *out)
 {
+    if (self->scored_layers == 1) {
+        fprintf(out,
+                "\nAfter replanning in the same slots: %.2f (bound %.2f); these steps would "
+                "show %.2f.\n",
+                self->planned.mean, self->bound.mean, self->seen_replanned.mean);
+        return;
+    }
     fprintf(out, "\n%-18s %8s %8s\n", "Over the layers", "mean", "worst");
     print_summary(out, "seen", &self->seen, "imbalance of steps");
-    print_summary(out, "persistent", &self->persistent, "what a placement can mend");
+    print_summary(out, "persistent", &self->persistent, "what lasts: a placement may mend it");
     print_summary(out, "after replanning", &self->planned, "the summed load in the same slots");
     print_summary(out, "seen then", &self->seen_replanned, "the same steps under that plan");
     print_summary(out, "bound", &self->bound, "no placement in these slots can be better");

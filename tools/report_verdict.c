@@ -86,9 +86,20 @@ static verdict_kind explain(const layer_facts *facts, double error, int32_t *spa
     return at_most < FINE_IMBALANCE || noise_dominates ? VERDICT_MORE_TOKENS : VERDICT_TOO_SHORT;
 }
 
+bool is_fine(const layer_facts *facts)
+{
+    return facts->seen < FINE_IMBALANCE && facts->padded < FINE_PADDING;
+}
+
 bool is_hopelessly_padded(const layer_facts *facts)
 {
-    return facts->padded >= HOPELESS_PADDING && facts->padded_ratio >= MOST * facts->padded;
+    return facts->padded >= HOPELESS_PADDING &&
+           (facts->padded_ratio >= HOPELESS_PADDING || facts->padded_ratio >= MOST * facts->padded);
+}
+
+bool is_padding(const layer_facts *facts)
+{
+    return is_hopelessly_padded(facts) || facts->seen < FINE_IMBALANCE;
 }
 
 verdict judge(const layer_facts *facts)
@@ -102,10 +113,10 @@ verdict judge(const layer_facts *facts)
     result.is_sum = facts->steps == 1 && known;
     result.certain = known || !facts->too_few_steps;
     result.steps_needed = known ? 0 : steps_to_know(facts, result.error);
-    if (is_hopelessly_padded(facts)) {
+    if (is_fine(facts)) {
+        result.kind = VERDICT_FINE;
+    } else if (is_padding(facts)) {
         result.kind = VERDICT_MORE_TOKENS;
-    } else if (facts->seen < FINE_IMBALANCE) {
-        result.kind = facts->padded < FINE_PADDING ? VERDICT_FINE : VERDICT_MORE_TOKENS;
     } else {
         result.kind = explain(facts, result.error, &result.spare);
     }
@@ -119,14 +130,15 @@ double verdict_gain(const layer_facts *facts, const verdict *judged)
     case VERDICT_FINE:
         return 0.0;
     case VERDICT_MORE_TOKENS:
-        return fmax(facts->seen - facts->persistent, facts->padded - 1.0);
+        return fmax(facts->seen - facts->persistent, 0.0);
     case VERDICT_REBALANCE:
         return facts->persistent - facts->planned;
     case VERDICT_REPLICATE:
         return facts->persistent - facts->spare[judged->spare].imbalance;
     case VERDICT_NOTHING_TO_GAIN:
-    case VERDICT_TOO_SHORT:
         return facts->persistent - 1.0;
+    case VERDICT_TOO_SHORT: /* may be there, where nothing of it was found */
+        return fmax(facts->persistent - 1.0, judged->error);
     }
     return 0.0;
 }

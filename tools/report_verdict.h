@@ -11,7 +11,8 @@
  * The thresholds. Imbalance below 1.1 and padding below twofold cost less than what else a serving
  * step waits for. From tenfold padding on nine of ten rows that are multiplied are filling, and no
  * placement matters; unless padding comes from imbalance, as where one expert gets all tokens: what
- * is left of it when every rank has as many padded rows as another must be most of it. Real layers
+ * is left of it when every rank has as many padded rows as another must be tenfold by itself, or
+ * most of it. Real layers
  * always have a hottest expert of 2.6 times the fair share or more, so that alone is no reason: its
  * GPU must feel it.
  */
@@ -81,10 +82,17 @@ typedef struct verdict {
 
 verdict judge(const layer_facts *facts);
 
+/* Whether neither imbalance nor padding is worth a look. */
+bool is_fine(const layer_facts *facts);
+
 /* Whether rows are padded so much that no placement matters. */
 bool is_hopelessly_padded(const layer_facts *facts);
 
-/* What acting on the verdict would take away, in units of imbalance. */
+/* Whether that or other padding is what more tokens are asked for, and not noise. */
+bool is_padding(const layer_facts *facts);
+
+/* What acting on the verdict would take away, in units of imbalance. Padding is not in it: all
+ * layers of a step have about as much. */
 double verdict_gain(const layer_facts *facts, const verdict *judged);
 
 /* Says it in words, without a full stop. Returns `text`, which holds `size` bytes. */

@@ -38,6 +38,7 @@ static eplb_status compare_layer(report *self, const eplb_waits *waits, int32_t 
         const report_row *predicted = find_row(self, row->waits.layer_id);
         row->busiest_gpu = predicted != NULL ? predicted->split.busiest_gpu : -1;
         row->agreement = compare(predicted, &row->waits);
+        self->waits.unknown += predicted == NULL ? 1 : 0;
         self->waits.agreeing += row->agreement == WAITS_AGREE ? 1 : 0;
         self->waits.disagreeing += row->agreement == WAITS_DISAGREE ? 1 : 0;
     }

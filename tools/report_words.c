@@ -2,6 +2,7 @@
 /* Verdicts in words. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "line.h"
 #include "message.h"
@@ -9,12 +10,9 @@
 
 static void say_step_size(const layer_facts *facts, line *out)
 {
-    if (facts->tokens > 0.0) {
-        line_add(out, "%.0f token%s", facts->tokens, plural(facts->tokens < 1.5 ? 1 : 2));
-    } else {
-        line_add(out, "%.0f assignment%s", facts->assignments,
-                 plural(facts->assignments < 1.5 ? 1 : 2));
-    }
+    bool has_tokens = facts->tokens > 0.0;
+    line_add_count(out, has_tokens ? facts->tokens : facts->assignments,
+                   has_tokens ? "token" : "assignment");
 }
 
 /* As printed, so that the parts of a sum add up on paper. */
@@ -58,7 +56,7 @@ static void say_fine(const layer_facts *facts, const verdict *judged, line *out)
 
 static void say_more_tokens(const layer_facts *facts, const verdict *judged, line *out)
 {
-    if (is_hopelessly_padded(facts) || facts->seen < FINE_IMBALANCE) {
+    if (is_padding(facts)) {
         line_add(out, "rows padded %.1fx at ", facts->padded);
         say_step_size(facts, out);
         line_add(out, " a step, imbalance %.2f", facts->seen);
@@ -107,15 +105,26 @@ static void say_hottest(const layer_facts *facts, line *out)
     line_add(out, "the slots there cannot take it down (%.2f after replanning)", facts->planned);
 }
 
+/* From the fewest spare slots that help, as long as more of them take more. */
+static void say_spares(const layer_facts *facts, int32_t first, line *out)
+{
+    const spare_slots *spare = &facts->spare[first];
+    line_add(out, "%" PRId32 " take%s it to %.2f", spare->slots, spare->slots == 1 ? "s" : "",
+             spare->imbalance);
+    for (int32_t i = first + 1; i < facts->spares; i++) {
+        if (cents(facts->spare[i].imbalance) < cents(spare->imbalance)) {
+            spare = &facts->spare[i];
+            line_add(out, ", %" PRId32 " to %.2f", spare->slots, spare->imbalance);
+        }
+    }
+}
+
 static void say_replicate(const layer_facts *facts, const verdict *judged, line *out)
 {
     line_add(out, "; %s", judged->certain ? "" : "if it lasts, replicate: ");
     say_hottest(facts, out);
     line_add(out, "%s: ", judged->certain ? "; replicate, spare slots can" : ", spare slots can");
-    for (int32_t i = judged->spare; i < facts->spares; i++) {
-        line_add(out, "%s%" PRId32 " take it to %.2f", i > judged->spare ? ", " : "",
-                 facts->spare[i].slots, facts->spare[i].imbalance);
-    }
+    say_spares(facts, judged->spare, out);
 }
 
 static void say_nothing_to_gain(const layer_facts *facts, const verdict *judged, line *out)

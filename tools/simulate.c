@@ -222,7 +222,7 @@ int command_simulate(int argc, char **argv)
     if (argc < 1) {
         return usage_error("simulate", "say what to simulate: router");
     }
-    if (strcmp(argv[0], "--help") == 0) {
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
         return command_router(argc, argv);
     }
     if (strcmp(argv[0], "router") != 0) {

@@ -2,8 +2,10 @@
 #include "standard_input.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Where a source [NAME=]PATH[,PATH...][:WEIGHT] has "-" as a path; NULL: nowhere. */
@@ -109,10 +111,42 @@ static eplb_status replace_dash(rereadable *self, const char *source, const char
     return EPLB_OK;
 }
 
+static bool is_pipe(const char *path, size_t length)
+{
+    char name[4096];
+    struct stat status;
+    return (size_t)snprintf(name, sizeof(name), "%.*s", (int)length, path) < sizeof(name) &&
+           stat(name, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/* Looks at the paths of a source, the last with and without what may be its weight. */
+static eplb_status refuse_pipes(const char *source, eplb_error *error)
+{
+    size_t name = strcspn(source, "=/");
+    const char *path = source[name] == '=' ? source + name + 1 : source;
+    while (path != NULL) {
+        size_t length = strcspn(path, ",");
+        size_t without_weight = strcspn(path, ",:");
+        bool whole = is_pipe(path, length);
+        if (whole || is_pipe(path, without_weight)) {
+            return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                                  "%.*s: a pipe, which can be read once, but it is read twice: "
+                                  "give it as standard input (-) or as a file",
+                                  (int)(whole ? length : without_weight), path);
+        }
+        path = path[length] == ',' ? path + length + 1 : NULL;
+    }
+    return EPLB_OK;
+}
+
 eplb_status rereadable_open(rereadable *self, const char *source, eplb_error *error)
 {
     *self = (rereadable){.file = -1};
     const char *dash = standard_input_in(source);
+    eplb_status status = refuse_pipes(source, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
     if (dash == NULL) {
         self->text = strdup(source);
         return self->text != NULL ? EPLB_OK
@@ -122,7 +156,7 @@ eplb_status rereadable_open(rereadable *self, const char *source, eplb_error *er
     if (self->file < 0) {
         return io_error("cannot make a file in TMPDIR or /tmp", error);
     }
-    eplb_status status = copy_standard_input(self->file, error);
+    status = copy_standard_input(self->file, error);
     return status == EPLB_OK ? replace_dash(self, source, dash, error) : status;
 }
 

@@ -16,7 +16,8 @@ typedef struct rereadable {
     int file;   /* its descriptor; -1: the source is no standard input */
 } rereadable;
 
-/* Spools standard input, if `source` names it, into a file of TMPDIR or /tmp without a name. */
+/* Spools standard input, if `source` names it, into a file of TMPDIR or /tmp without a name.
+ * Refuses other pipes. */
 eplb_status rereadable_open(rereadable *self, const char *source, eplb_error *error);
 void rereadable_close(rereadable *self);
 

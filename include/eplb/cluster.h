@@ -38,6 +38,17 @@ EPLB_API eplb_status eplb_cluster_create(eplb_cluster **out, const eplb_hooks *h
 EPLB_API eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots,
                                         int32_t *slots_per_gpu, eplb_error *error);
 
+/*
+ * Slots of a layer that fit the memory of one GPU when every MoE layer has equally many:
+ * floor((gpu_bytes - reserve_bytes) / (expert_bytes * layers)), but not more than EPLB_MAX_SLOTS.
+ * `reserve_bytes` (>= 0) is what everything but the experts' weights takes; `expert_bytes` (>= 1)
+ * are the weights of one expert of one layer; `layers` counts MoE layers, 1..EPLB_MAX_LAYERS.
+ * EPLB_ERROR_INFEASIBLE, with the sizes in GiB, when not even one slot fits.
+ */
+EPLB_API eplb_status eplb_slots_from_memory(int64_t gpu_bytes, int64_t reserve_bytes,
+                                            int64_t expert_bytes, int32_t layers, int32_t *slots,
+                                            eplb_error *error);
+
 /* Frees the cluster and sets the pointer to NULL. */
 EPLB_API void eplb_cluster_destroy(eplb_cluster **cluster);
 

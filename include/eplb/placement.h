@@ -126,7 +126,8 @@ typedef struct eplb_violation {
     int32_t expert;
 } eplb_violation;
 
-#define EPLB_VALIDATE_ALLOW_EMPTY 1u /* empty slots are no violation */
+#define EPLB_VALIDATE_ALLOW_EMPTY 1u      /* empty slots are no violation */
+#define EPLB_VALIDATE_ALLOW_DUPLICATES 2u /* nor is an expert twice on a GPU */
 
 /*
  * Calls `visit` for each violation, layer by layer, in the order of slots and then experts, until

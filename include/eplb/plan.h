@@ -94,8 +94,9 @@ typedef struct eplb_plan_options {
     int32_t min_replicas; /* of each expert, so that a GPU may fail; >= 1, default 1 */
     int32_t max_replicas; /* of each expert, >= 1, or -1 (default): one on each live GPU */
 
-    /* 1: an expert's replicas go to different nodes first: none gets a second one while another
-     * node has room for it and has none. Default 0. */
+    /* 1: an expert's replicas go to different nodes first: no node keeps a second one while another
+     * that has none could get it in exchange, without a pin in the way or another expert's replicas
+     * being less spread. Default 0. */
     int32_t spread_nodes;
     int32_t pin_count;    /* default 0 */
     const eplb_pin *pins; /* [pin_count], borrowed for the call */
@@ -123,8 +124,8 @@ typedef struct eplb_plan_layer {
     int32_t stop;            /* an eplb_stop */
     double imbalance_before; /* of the current placement; 0 without one */
     double imbalance_after;
-    double lower_bound; /* no placement of any replica counts (with groups: that keeps them) has a
-                         * smaller imbalance */
+    double lower_bound; /* no placement that keeps the limits of replicas, the pins and the groups,
+                         * with whatever counts, has a smaller imbalance */
     int64_t copies;     /* (GPU, expert) pairs that the current placement lacks; 0 without one */
     int64_t moves;      /* local search moves looked at: the counted work */
 } eplb_plan_layer;
@@ -154,23 +155,26 @@ typedef struct eplb_plan eplb_plan;
  * load: layers x experts; layer ids go over to the placement. A layer without any load keeps its
  *     current placement, or gets an even spread.
  * cluster: live GPUs get all their slots filled, dead ones nothing.
- * current: the placement in force, or NULL. It must be valid, but for empty slots, with the load's
- *     layers (in the same order: ids are not compared) and experts and the same number of GPUs. A
- *     layer whose current placement is as good as the one found, or within the effort's tolerance
- *     of its bound, keeps it; so a plan is never worse than what it starts from, and planning the
- *     same load again from its own result copies nothing. A layer cannot keep empty slots, nor
- *     slots or GPUs that the cluster does not have any more, nor break groups. With a node_cost the
- *     imbalance counts with the price of traffic, and within the effort's tolerance of that of the
- *     placement found is good enough. EPLB_ALGORITHM_EPLB plans every layer that has load afresh.
- * options: NULL for the defaults.
+ * current: the placement in force, or NULL. It must be valid, but for empty slots and experts
+ *     twice on a GPU, with the load's layers (in the same order: ids are not compared) and experts
+ *     and the same number of GPUs. A layer whose current placement is as good as the one found, or
+ *     within the effort's tolerance of its bound, keeps it; so a plan is never worse than what it
+ *     starts from, and planning the same load again from its own result copies nothing. A layer
+ *     cannot keep empty slots, second copies, slots or GPUs that the cluster does not have any
+ * more, nor what breaks the rules or the groups of the options. With a node_cost the imbalance
+ * counts with the price of traffic, and within the effort's tolerance of that of the placement
+ * found is good enough. EPLB_ALGORITHM_EPLB plans every layer that has load afresh. options: NULL
+ * for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
  * nearest number that does), or no way was found to keep the rules; EPLB_ERROR_DATA for an invalid
- * current placement; EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match.
+ * current placement; EPLB_ERROR_ARGUMENT for options out of range or shapes that do not match;
+ * EPLB_ERROR_OVERFLOW when scenarios are to be summed and the sum is not finite.
  *
  * Cost at the default effort, one thread: see the benchmark; 58 layers of 256 experts on 32 GPUs
  * take a few milliseconds. Memory for each thread: some 60 bytes for each slot and expert and
- * GPUs * experts / 8 bytes; and 8 bytes for each load, and the result.
+ * GPUs * experts / 4 bytes, and with several scenarios 24 bytes for each scenario and expert and 12
+ * for each scenario and GPU; once, 8 bytes for each layer and expert, and the result.
  */
 EPLB_API eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks,
                                       const eplb_load *load, const eplb_cluster *cluster,

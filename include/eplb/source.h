@@ -36,10 +36,10 @@ typedef struct eplb_source eplb_source;
 /*
  * Opens a source: finds its files, opens each and recognises its format. `text` is copied; options
  * NULL: the defaults. Errors: EPLB_ERROR_ARGUMENT for a text that is no source (an empty name or
- * path, a weight that is no number above 0, a file twice), EPLB_ERROR_IO for a file that cannot be
- * read, EPLB_ERROR_PARSE as for eplb_counts_open, EPLB_ERROR_DATA for a directory without files,
- * EPLB_ERROR_LIMIT for too many. Memory: that of a counts reader for each file, and one step. All
- * files stay open.
+ * path, a weight that is no number above 0, a file twice, by another link too), EPLB_ERROR_IO for a
+ * file that cannot be read, EPLB_ERROR_PARSE as for eplb_counts_open, EPLB_ERROR_DATA for a
+ * directory without files, EPLB_ERROR_LIMIT for too many. Memory: that of a counts reader for each
+ * file, and one step. All files stay open.
  */
 EPLB_API eplb_status eplb_source_open(eplb_source **out, const eplb_hooks *hooks, const char *text,
                                       const eplb_read_options *options, eplb_error *error);
@@ -107,7 +107,8 @@ EPLB_API void eplb_source_load_options_init(eplb_source_load_options *options);
  * "chat", or "chat 3/16". Each weighs the source's weight / the number of its slices. Cut k of n
  * slices lies where the tokens before it are nearest to k/n of all; steps without tokens belong to
  * a neighbour. More than one slice means reading the files twice: with standard input, or a pipe,
- * that is EPLB_ERROR_ARGUMENT. So is standard input in two sources.
+ * that is EPLB_ERROR_ARGUMENT, and with a file that changes meanwhile, such as a log that is being
+ * written, EPLB_ERROR_DATA. Standard input in two sources is EPLB_ERROR_ARGUMENT, too.
  *
  * Memory: 16 bytes for each scenario, layer and expert; at most 128 for each step of the source
  * that is being read, when it has several files or is cut.

@@ -220,9 +220,16 @@ eplb_status eplb_load_files_add(eplb_load_files *self, const eplb_source_text *s
                                 const eplb_slices *slices, eplb_load_builder *builder,
                                 eplb_error *error)
 {
-    file_pass pass = {.lists_steps = slices->count == 1 && source->files > 1,
-                      .slices = slices,
-                      .builder = builder};
-    eplb_status status = slices->count > 1 ? add_layers(self, slices, builder, error) : EPLB_OK;
-    return status == EPLB_OK ? read_files(self, source, &pass, error) : status;
+    bool is_cut = slices->count > 1;
+    file_pass pass = {
+        .lists_steps = is_cut || source->files > 1, .slices = slices, .builder = builder};
+    eplb_status status = is_cut ? add_layers(self, slices, builder, error) : EPLB_OK;
+    if (status == EPLB_OK) {
+        status = read_files(self, source, &pass, error);
+    }
+    if (status == EPLB_OK && is_cut && !eplb_slices_are_of(slices, &self->steps)) {
+        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: changed while it was read",
+                              eplb_display_name_of(source->name).text);
+    }
+    return status;
 }

@@ -29,8 +29,8 @@ void eplb_load_files_clear(eplb_load_files *self);
 eplb_status eplb_load_files_survey(eplb_load_files *self, const eplb_source_text *source,
                                    eplb_error *error);
 
-/* Adds all rows of a source to the scenarios of its slices. The files of a source of one slice must
- * have the same steps; that of others is what the survey has found. */
+/* Adds all rows of a source to the scenarios of its slices. Its files must have the same steps and,
+ * when it was cut, those that the survey has found. */
 eplb_status eplb_load_files_add(eplb_load_files *self, const eplb_source_text *source,
                                 const eplb_slices *slices, eplb_load_builder *builder,
                                 eplb_error *error);

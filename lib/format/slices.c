@@ -52,6 +52,8 @@ eplb_status eplb_slices_cut(eplb_slices *slices, const eplb_step_list *steps, in
         return eplb_error_set(error, EPLB_ERROR_OVERFLOW,
                               "the sum of all counts is too large to be cut into slices");
     }
+    slices->steps = steps->count;
+    slices->tokens = total;
     slices->count = filled < (size_t)wanted ? (int32_t)filled : wanted;
     slices->count = slices->count > 0 ? slices->count : 1;
     if (slices->count == 1) {
@@ -64,6 +66,18 @@ eplb_status eplb_slices_cut(eplb_slices *slices, const eplb_step_list *steps, in
     slices->starts[0] = 0;
     place_cuts(slices, steps, filled, total);
     return EPLB_OK;
+}
+
+/* Sums of large or broken numbers depend on their order, which is that of the rows only as far as
+ * memory for the list of steps goes. */
+#define SAME_SUM 1e-9
+
+bool eplb_slices_are_of(const eplb_slices *slices, const eplb_step_list *steps)
+{
+    double total;
+    (void)count_steps(steps, &total);
+    return steps->count == slices->steps &&
+           fabs(total - slices->tokens) <= SAME_SUM * slices->tokens;
 }
 
 int32_t eplb_slices_find(const eplb_slices *slices, int64_t step)

@@ -9,6 +9,8 @@ typedef struct eplb_slices {
     int32_t count;          /* >= 1 */
     int32_t first_scenario; /* of the load */
     int64_t *starts;        /* [count], the first step of each; NULL when there is one slice */
+    size_t steps;           /* that were cut */
+    double tokens;          /* of them all */
 } eplb_slices;
 
 /*
@@ -18,6 +20,9 @@ typedef struct eplb_slices {
  */
 eplb_status eplb_slices_cut(eplb_slices *slices, const eplb_step_list *steps, int32_t wanted,
                             eplb_error *error);
+
+/* Whether the steps of a second reading are those that were cut, with as many tokens. */
+bool eplb_slices_are_of(const eplb_slices *slices, const eplb_step_list *steps);
 
 /* The slice of a step. */
 int32_t eplb_slices_find(const eplb_slices *slices, int64_t step);

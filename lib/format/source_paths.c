@@ -51,6 +51,35 @@ static int compare_names(const char *a, const char *b)
     return strcmp(a, b);
 }
 
+static bool make_room(eplb_source_text *self)
+{
+    if (self->files < self->capacity) {
+        return true;
+    }
+    size_t capacity = self->capacity > 0 ? 2 * (size_t)self->capacity : 8;
+    char **paths = eplb_realloc(&self->hooks, self->paths, capacity, sizeof(*paths));
+    if (paths == NULL) {
+        return false;
+    }
+    self->paths = paths;
+    eplb_file_id *ids = eplb_realloc(&self->hooks, self->ids, capacity, sizeof(*ids));
+    if (ids == NULL) {
+        return false;
+    }
+    self->ids = ids;
+    self->capacity = (int32_t)capacity;
+    return true;
+}
+
+static eplb_file_id id_of(const char *path)
+{
+    struct stat entry;
+    bool is_file =
+        !eplb_is_standard_input(path) && stat(path, &entry) == 0 && S_ISREG(entry.st_mode);
+    return is_file ? (eplb_file_id){.device = entry.st_dev, .number = entry.st_ino}
+                   : (eplb_file_id){0};
+}
+
 /* Puts a path of its own memory into the list at `place`. */
 static eplb_status insert_path(eplb_source_text *self, int32_t place, const char *directory,
                                const char *name, eplb_error *error)
@@ -59,14 +88,8 @@ static eplb_status insert_path(eplb_source_text *self, int32_t place, const char
         return eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: more than %d files in a source",
                               eplb_display_name_of(directory).text, EPLB_MAX_SOURCE_FILES);
     }
-    if (self->files == self->capacity) {
-        int32_t capacity = self->capacity > 0 ? 2 * self->capacity : 8;
-        char **paths = eplb_realloc(&self->hooks, self->paths, (size_t)capacity, sizeof(*paths));
-        if (paths == NULL) {
-            return eplb_out_of_memory(error);
-        }
-        self->paths = paths;
-        self->capacity = capacity;
+    if (!make_room(self)) {
+        return eplb_out_of_memory(error);
     }
     size_t length = strlen(directory);
     char *path = eplb_alloc(&self->hooks, length + strlen(name) + 2, 1);
@@ -78,9 +101,11 @@ static eplb_status insert_path(eplb_source_text *self, int32_t place, const char
         path[length++] = '/';
     }
     strcpy(path + length, name);
-    memmove(self->paths + place + 1, self->paths + place,
-            (size_t)(self->files - place) * sizeof(*self->paths));
+    size_t behind = (size_t)(self->files - place);
+    memmove(self->paths + place + 1, self->paths + place, behind * sizeof(*self->paths));
+    memmove(self->ids + place + 1, self->ids + place, behind * sizeof(*self->ids));
     self->paths[place] = path;
+    self->ids[place] = id_of(path);
     self->files++;
     return EPLB_OK;
 }
@@ -140,17 +165,31 @@ static eplb_status add_directory(eplb_source_text *self, const char *directory, 
     return status;
 }
 
-/* A file that came in twice would count twice. Files `first` and on came in together. */
+static bool same_file(const eplb_source_text *self, int32_t i, int32_t j)
+{
+    const eplb_file_id *a = &self->ids[i];
+    const eplb_file_id *b = &self->ids[j];
+    if (a->number != 0 && b->number != 0) {
+        return a->number == b->number && a->device == b->device;
+    }
+    return strcmp(self->paths[i], self->paths[j]) == 0;
+}
+
+/* A file that came in twice would count twice: by two links, too. Files `first` and on are new. */
 static eplb_status refuse_repeated(const eplb_source_text *self, int32_t first, const char *text,
                                    eplb_error *error)
 {
     for (int32_t i = first; i < self->files; i++) {
-        for (int32_t j = 0; j < first; j++) {
-            if (strcmp(self->paths[i], self->paths[j]) == 0) {
-                return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "source '%s': %s twice",
-                                      eplb_display_name_of(text).text,
-                                      eplb_display_name_of(self->paths[i]).text);
+        for (int32_t j = 0; j < i; j++) {
+            if (!same_file(self, i, j)) {
+                continue;
             }
+            eplb_display_name path = eplb_display_name_of(self->paths[i]);
+            eplb_display_name other = eplb_display_name_of(self->paths[j]);
+            bool one_name = strcmp(self->paths[i], self->paths[j]) == 0;
+            return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "source '%s': %s twice%s%s",
+                                  eplb_display_name_of(text).text, path.text,
+                                  one_name ? "" : ", also as ", one_name ? "" : other.text);
         }
     }
     return EPLB_OK;

@@ -121,9 +121,11 @@ void eplb_source_text_clear(eplb_source_text *self)
         eplb_free(&self->hooks, self->paths[i]);
     }
     eplb_free(&self->hooks, self->paths);
+    eplb_free(&self->hooks, self->ids);
     eplb_free(&self->hooks, self->name);
     self->files = self->capacity = 0;
     self->paths = NULL;
+    self->ids = NULL;
     self->name = NULL;
 }
 

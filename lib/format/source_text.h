@@ -4,14 +4,22 @@
 #define EPLB_FORMAT_SOURCE_TEXT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include <eplb/source.h>
+
+/* What is the same file, whatever it is called. Zeros: none that can be read twice. */
+typedef struct eplb_file_id {
+    dev_t device;
+    ino_t number;
+} eplb_file_id;
 
 typedef struct eplb_source_text {
     eplb_hooks hooks;
     char *name;
     double weight;
-    char **paths; /* [files], of which [capacity] have room; directories are resolved */
+    char **paths;      /* [files], of which [capacity] have room; directories are resolved */
+    eplb_file_id *ids; /* [files] */
     int32_t files;
     int32_t capacity;
 } eplb_source_text;

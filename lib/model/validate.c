@@ -41,7 +41,7 @@ static void check_slot(checker *check, int32_t layer, int32_t gpu, int32_t slot)
         }
         return;
     }
-    if (check->last_gpu[expert] == gpu) {
+    if (check->last_gpu[expert] == gpu && (check->flags & EPLB_VALIDATE_ALLOW_DUPLICATES) == 0) {
         report(check, EPLB_VIOLATION_DUPLICATE, layer, gpu, slot, expert);
     }
     check->last_gpu[expert] = gpu;

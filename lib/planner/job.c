@@ -21,9 +21,9 @@ typedef struct run {
     eplb_rules rules;
     eplb_hierarchy_shape hierarchy; /* no nodes: groups may be anywhere */
     eplb_nodes nodes;               /* when traffic has a price */
-    double *loads;                  /* [layers][experts], scenarios summed */
-    double *totals;                 /* [layers] */
-    bool is_joint;                  /* several scenarios, each for itself */
+    double *loads;   /* [layers][experts], scenarios summed; NULL: no sums are needed */
+    double *totals;  /* [layers] */
+    bool is_joint;   /* several scenarios, each for itself */
     bool same_slots; /* the current placement's slots and live GPUs are the cluster's */
     atomic_int next;
     atomic_int done;
@@ -104,7 +104,8 @@ static double score(worker *w, const eplb_cluster *cluster, const int32_t *row, 
             each[scenarios++] = scenario;
         }
     }
-    return eplb_joint_value(&w->joint, each);
+    double value = eplb_joint_value(&w->joint, each);
+    return value > 1.0 ? value : 1.0; /* the weights' sum may be 1 but for rounding */
 }
 
 /* Takes a row without empty slots over as the layer's placement. */
@@ -132,7 +133,7 @@ static bool keeps_rules(worker *w, int32_t layer)
 }
 
 /* Whether the layer's current row is what a plan may be: it was checked to be valid but for empty
- * slots. */
+ * slots and second copies on a GPU. */
 static bool can_keep_current(worker *w, int32_t layer)
 {
     const run *r = w->run;
@@ -140,12 +141,18 @@ static bool can_keep_current(worker *w, int32_t layer)
         return false;
     }
     const int32_t *row = eplb_placement_row(r->job->current, layer);
+    int32_t *last_gpu = w->counts; /* [experts] that was seen to hold it */
+    for (int32_t e = 0; e < r->shape.experts; e++) {
+        last_gpu[e] = -1;
+    }
     for (int32_t s = 0; s < r->shape.slots; s++) {
         int32_t gpu = r->shape.slot_gpu[s];
         int32_t first = r->job->cluster->first_slot[r->shape.cluster_gpu[gpu]];
-        if (row[first + s - r->shape.first_slot[gpu]] < 0) {
+        int32_t expert = row[first + s - r->shape.first_slot[gpu]];
+        if (expert < 0 || last_gpu[expert] == gpu) {
             return false;
         }
+        last_gpu[expert] = gpu;
     }
     return keeps_rules(w, layer);
 }
@@ -256,7 +263,9 @@ static void choose(worker *w, int32_t index, int32_t *row)
     size_t slots = (size_t)w->run->shape.slots;
     bool cancelled = job->layers[index].stop == EPLB_STOP_CANCELLED;
     double least = 0.0;
-    w->layer.load = w->run->loads + (size_t)index * (size_t)w->run->shape.experts;
+    w->layer.load = w->run->is_joint
+                        ? w->joint.load
+                        : w->run->loads + (size_t)index * (size_t)w->run->shape.experts;
     eplb_traffic_take(&w->traffic, w->run->is_joint ? &w->joint : NULL);
     for (int32_t i = 0; i < EPLB_NODE_CHOICES; i++) {
         if (i == 0 || !cancelled) {
@@ -322,14 +331,32 @@ static bool fits_rules(worker *w)
     return eplb_layer_pack(&w->layer);
 }
 
-/* The placement may have become another since the search stopped. */
-static void settle_stop(eplb_plan_layer *result, bool gives_up_balance)
+/* Takes over the loads of a layer, and their total. False when it has none. */
+static bool take_loads(worker *w, int32_t index, double *total)
+{
+    const run *r = w->run;
+    bool has_load = !r->is_joint || eplb_joint_take(&w->joint, r->job->load, index);
+    if (r->loads != NULL) {
+        w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
+        *total = r->totals[index];
+    } else { /* those of a single scenario, if no other has load: the mean GPU has 1 */
+        w->layer.load = w->joint.load;
+        *total = (double)r->shape.gpus;
+    }
+    return has_load && *total > 0.0;
+}
+
+/* The placement may be another than the one that the search ended with. */
+static void correct_stop(eplb_plan_layer *result)
 {
     bool optimal = result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING);
-    if (optimal && result->stop != EPLB_STOP_CANCELLED) {
+    if (result->stop == EPLB_STOP_CANCELLED) {
+        return;
+    }
+    if (optimal) {
         result->stop = EPLB_STOP_OPTIMAL;
-    } else if (!optimal && result->stop == EPLB_STOP_OPTIMAL && gives_up_balance) {
-        result->stop = EPLB_STOP_LOCAL_OPTIMUM;
+    } else if (result->stop == EPLB_STOP_OPTIMAL) {
+        result->stop = EPLB_STOP_EFFORT;
     }
 }
 
@@ -338,18 +365,16 @@ static void plan_layer(worker *w, int32_t index)
     run *r = w->run;
     const eplb_plan_job *job = r->job;
     eplb_plan_layer *result = &job->layers[index];
-    w->layer.load = r->loads + (size_t)index * (size_t)r->shape.experts;
+    double total;
+    bool has_load = take_loads(w, index, &total);
     result->struct_size = sizeof(*result);
     result->layer_id = eplb_load_layer_ids(job->load)[index];
     if (r->shape.rules != NULL) {
         eplb_rules_pin(&r->rules, &w->layer, index);
     }
-    if (!(r->totals[index] > 0.0)) {
+    if (!has_load) {
         place_idle_layer(w, index);
         return;
-    }
-    if (r->is_joint) {
-        (void)eplb_joint_take(&w->joint, job->load, index);
     }
     double bound;
     int32_t *row = eplb_placement_row_of(job->placement, index);
@@ -358,7 +383,10 @@ static void plan_layer(worker *w, int32_t index)
         note_failure(r, index);
         return;
     }
-    result->stop = (int32_t)solve(w, r->totals[index], &bound);
+    result->stop = (int32_t)solve(w, total, &bound);
+    if (r->shape.rules != NULL) {
+        eplb_rules_spread(&w->layer);
+    }
     write_row(w, row);
     if (job->choices != NULL) {
         choose(w, index, row);
@@ -371,7 +399,7 @@ static void plan_layer(worker *w, int32_t index)
     if (job->current != NULL) {
         compare_with_current(w, index, result);
     }
-    settle_stop(result, job->choices != NULL);
+    correct_stop(result);
 }
 
 /* Tells the caller how many layers are done; remembers a wish to stop. */
@@ -496,14 +524,10 @@ static bool has_hierarchy(const eplb_plan_job *job)
            eplb_cluster_nodes(job->cluster) > 1;
 }
 
-static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
+static eplb_status sum_scenarios(run *r, const eplb_hooks *hooks, eplb_error *error)
 {
     const eplb_plan_job *job = r->job;
     int32_t experts = eplb_load_experts(job->load);
-    eplb_status status = eplb_shape_init(&r->shape, hooks, job->cluster, experts, error);
-    if (status != EPLB_OK) {
-        return status;
-    }
     int32_t layers = eplb_load_layers(job->load);
     size_t count;
     if (!eplb_size_mul((size_t)layers, (size_t)experts, &count)) {
@@ -514,7 +538,28 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     if (r->loads == NULL || r->totals == NULL) {
         return eplb_out_of_memory(error);
     }
-    status = eplb_rules_init(&r->rules, hooks, &r->shape, job->cluster, job->options, error);
+    eplb_status status = EPLB_OK;
+    for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
+        double *row = r->loads + (size_t)l * (size_t)experts;
+        status = eplb_load_sum_row(job->load, l, row, &r->totals[l], error);
+        if (status == EPLB_OK) {
+            normalise(row, experts, &r->totals[l]);
+        }
+    }
+    return status;
+}
+
+static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
+{
+    const eplb_plan_job *job = r->job;
+    int32_t experts = eplb_load_experts(job->load);
+    int32_t layers = eplb_load_layers(job->load);
+    eplb_status status = eplb_shape_init(&r->shape, hooks, job->cluster, experts, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    status =
+        eplb_rules_init(&r->rules, hooks, &r->shape, job->cluster, layers, job->options, error);
     if (status == EPLB_OK && has_hierarchy(job)) {
         status = eplb_hierarchy_shape_init(&r->hierarchy, hooks, job->cluster, experts,
                                            job->options->groups, error);
@@ -527,14 +572,9 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     }
     r->shape.rules = eplb_rules_bind(&r->rules, &r->shape) ? &r->rules : NULL;
     r->same_slots = job->current != NULL && same_slots(job->cluster, job->current->cluster);
-    for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
-        double *row = r->loads + (size_t)l * (size_t)experts;
-        status = eplb_load_sum_row(job->load, l, row, &r->totals[l], error);
-        if (status == EPLB_OK) {
-            normalise(row, experts, &r->totals[l]);
-        }
-    }
-    return status;
+    /* A search on scenarios has no use for sums, which may overflow where no scenario does. */
+    bool needs_sums = !r->is_joint || job->options->algorithm == EPLB_ALGORITHM_EPLB;
+    return needs_sums ? sum_scenarios(r, hooks, error) : EPLB_OK;
 }
 
 static eplb_status rules_failed(const eplb_plan_job *job, int32_t layer, eplb_error *error)

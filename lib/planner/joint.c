@@ -2,6 +2,7 @@
 #include "planner/joint.h"
 
 #include "base/memory.h"
+#include "planner/objective.h"
 
 typedef struct array {
     void **memory;
@@ -102,14 +103,19 @@ bool eplb_joint_end(eplb_joint *joint)
         joint->weight[k] /= weights;
     }
     joint->groups = (joint->scenarios + EPLB_LANES - 1) / EPLB_LANES;
+    if (joint->scenarios == 0) { /* not those of the layer before */
+        memset(joint->load, 0, (size_t)joint->shape->experts * sizeof(*joint->load));
+    }
     return joint->scenarios > 0;
 }
 
 bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer)
 {
+    double most = eplb_largest_weight(load, layer);
     eplb_joint_begin(joint);
     for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
-        eplb_joint_add(joint, eplb_load_row(load, k, layer), eplb_load_scenario_weight(load, k));
+        eplb_joint_add(joint, eplb_load_row(load, k, layer),
+                       eplb_load_scenario_weight(load, k) / most);
     }
     return eplb_joint_end(joint);
 }
@@ -228,20 +234,10 @@ void eplb_joint_index(eplb_joint *joint)
 
 void eplb_joint_swap(eplb_joint *joint, int32_t s, int32_t t)
 {
-    eplb_layer *layer = joint->layer;
-    int32_t g = joint->shape->slot_gpu[s];
-    int32_t h = joint->shape->slot_gpu[t];
-    int32_t e = layer->slot_expert[s];
-    int32_t f = layer->slot_expert[t];
     int32_t replica = joint->slot_replica[s];
-    layer->slot_expert[s] = f;
-    layer->slot_expert[t] = e;
     joint->slot_replica[s] = joint->slot_replica[t];
     joint->slot_replica[t] = replica;
     joint->replica_slot[joint->slot_replica[s]] = s;
     joint->replica_slot[replica] = t;
-    eplb_layer_flip(layer, g, e);
-    eplb_layer_flip(layer, g, f);
-    eplb_layer_flip(layer, h, e);
-    eplb_layer_flip(layer, h, f);
+    eplb_layer_exchange(joint->layer, s, t);
 }

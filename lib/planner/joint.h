@@ -63,7 +63,8 @@ eplb_status eplb_joint_init(eplb_joint *joint, const eplb_hooks *hooks, eplb_lay
                             int32_t scenarios, eplb_objective objective, eplb_error *error);
 void eplb_joint_free(eplb_joint *joint, const eplb_hooks *hooks);
 
-/* Takes the loads of a layer over. False when no scenario has any. */
+/* Takes the loads of a layer over. False when no scenario has any: then load[0..experts-1] are 0.
+ */
 bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer);
 
 /* The same for one scenario after another: loads [experts], which are left out when they are all

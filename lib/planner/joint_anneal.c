@@ -96,25 +96,9 @@ static void try_transfer(annealing *self)
     }
 }
 
-static void exchange(eplb_joint *joint, int32_t s, int32_t t)
-{
-    eplb_layer *layer = joint->layer;
-    int32_t g = joint->shape->slot_gpu[s];
-    int32_t h = joint->shape->slot_gpu[t];
-    int32_t e = layer->slot_expert[s];
-    int32_t f = layer->slot_expert[t];
-    layer->slot_expert[s] = f;
-    layer->slot_expert[t] = e;
-    eplb_layer_flip(layer, g, e);
-    eplb_layer_flip(layer, g, f);
-    eplb_layer_flip(layer, h, e);
-    eplb_layer_flip(layer, h, f);
-}
-
 static void try_swap(annealing *self)
 {
-    eplb_joint *joint = self->joint;
-    const eplb_shape *shape = joint->shape;
+    const eplb_shape *shape = self->joint->shape;
     int32_t s = eplb_dice_pick(&self->dice, shape->slots);
     int32_t t = eplb_dice_pick(&self->dice, shape->slots);
     int32_t e = self->layer->slot_expert[s];
@@ -122,9 +106,9 @@ static void try_swap(annealing *self)
     if (e == f || !eplb_layer_may_swap(self->layer, shape->slot_gpu[s], e, shape->slot_gpu[t], f)) {
         return;
     }
-    exchange(joint, s, t);
+    eplb_layer_exchange(self->layer, s, t);
     if (!accept(self)) {
-        exchange(joint, s, t);
+        eplb_layer_exchange(self->layer, s, t);
     }
 }
 

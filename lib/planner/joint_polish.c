@@ -98,6 +98,15 @@ static int32_t pick_other_slot(const eplb_joint *joint, eplb_dice *dice, int32_t
                                eplb_dice_pick(dice, joint->layer->count[like])];
 }
 
+/* Whether the GPU that gives e for f gets less load in a scenario: else that scenario, whose
+ * busiest GPU it is, is worse off, and others hardly ever make up for it. */
+static bool lightens(const eplb_joint *joint, int32_t scenario, int32_t e, int32_t f)
+{
+    size_t scenarios = (size_t)joint->scenarios;
+    return joint->share[(size_t)e * scenarios + (size_t)scenario] >
+           joint->share[(size_t)f * scenarios + (size_t)scenario];
+}
+
 void eplb_joint_polish(eplb_joint *joint, int64_t moves)
 {
     const eplb_shape *shape = joint->shape;
@@ -108,14 +117,15 @@ void eplb_joint_polish(eplb_joint *joint, int64_t moves)
     eplb_random_seed(&dice.random, 2);
     double value = eplb_joint_measure(joint);
     for (int64_t move = 0; move < moves; move++) {
-        int32_t g = joint->top_gpu[pick_scenario(joint, &dice) * EPLB_JOINT_TOPS];
+        int32_t k = pick_scenario(joint, &dice);
+        int32_t g = joint->top_gpu[k * EPLB_JOINT_TOPS];
         int32_t first_slot = shape->first_slot[g];
         int32_t s = first_slot + eplb_dice_pick(&dice, shape->first_slot[g + 1] - first_slot);
         int32_t e = joint->layer->slot_expert[s];
         int32_t t = pick_other_slot(joint, &dice, e);
         int32_t f = joint->layer->slot_expert[t];
         int32_t h = shape->slot_gpu[t];
-        if (!eplb_layer_may_swap(joint->layer, g, e, h, f)) {
+        if (!lightens(joint, k, e, f) || !eplb_layer_may_swap(joint->layer, g, e, h, f)) {
             continue;
         }
         double after = value_after(joint, g, h, e, f);

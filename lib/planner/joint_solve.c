@@ -4,30 +4,32 @@
 /* Layers of so few slots are searched on the objective itself. */
 #define SMALL_LAYER 64
 
-/* Moves of the soft phase for each slot and a quarter of a GPU, by effort level: with fewer slots a
- * GPU the steps are coarser, and more are needed. */
-static const int32_t moves_of_level[] = {[1] = 0,   [2] = 15,   [3] = 30,   [4] = 60,   [5] = 125,
-                                         [6] = 400, [7] = 1200, [8] = 3600, [9] = 10800};
+/* Moves of the soft phase by effort level, for each slot and each sixteenth of a GPU: with fewer
+ * slots a GPU the steps are coarser, and more are needed. */
+static const int32_t moves_of_level[] = {
+    [1] = 0, [2] = 10, [3] = 20, [4] = 40, [5] = 70, [6] = 240, [7] = 720, [8] = 2200, [9] = 6600};
+#define GPU_WEIGHT 16
 /* One move of the polish for so many of the soft phase; level 1 has only a polish. */
-#define POLISH_EVERY 10
-#define POLISH_LEAST 20
+#define POLISH_EVERY 20
+#define POLISH_LEAST 10
 
 /* A move costs as much as there are scenarios: beyond so many there are fewer moves. */
 #define MANY_SCENARIOS 64
+#define MANY_IN_SMALL_LAYERS 16
 
 /* Smaller layers get the moves of one of this size: they are cheap, and have as many ways to go
  * wrong. */
-#define LEAST_SIZE 400
+#define LEAST_SIZE 800
 
 static int64_t size_of(const eplb_shape *shape)
 {
-    int64_t size = shape->slots + 4 * (int64_t)shape->gpus;
+    int64_t size = shape->slots + GPU_WEIGHT * (int64_t)shape->gpus;
     return size > LEAST_SIZE ? size : LEAST_SIZE;
 }
 
-static int64_t less_for_many(const eplb_joint *joint, int64_t moves)
+static int64_t less_for_many(const eplb_joint *joint, int32_t many, int64_t moves)
 {
-    return joint->scenarios <= MANY_SCENARIOS ? moves : moves * MANY_SCENARIOS / joint->scenarios;
+    return joint->scenarios <= many ? moves : moves * many / joint->scenarios;
 }
 
 /* Spare replicas go where a scenario exceeds the usual load: the more an expert's load varies, the
@@ -74,7 +76,7 @@ static void polish(eplb_joint *joint, int32_t effort, int64_t size)
 
 void eplb_joint_rebalance(eplb_joint *joint, int32_t effort)
 {
-    int64_t size = less_for_many(joint, size_of(joint->shape));
+    int64_t size = less_for_many(joint, MANY_SCENARIOS, size_of(joint->shape));
     eplb_joint_index(joint);
     eplb_joint_find_near(joint);
     eplb_joint_soften(joint, size * moves_of_level[effort]);
@@ -84,14 +86,14 @@ void eplb_joint_rebalance(eplb_joint *joint, int32_t effort)
 eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
 {
     eplb_layer *layer = joint->layer;
-    int64_t size = less_for_many(joint, size_of(joint->shape));
+    int64_t size = less_for_many(joint, MANY_SCENARIOS, size_of(joint->shape));
     layer->moves = 0;
     *bound = eplb_joint_bound(joint);
     double optimal = *bound * (1.0 + EPLB_ROUNDING);
     (void)eplb_joint_start(joint, usual_parts[0]);
     if (joint->shape->slots <= SMALL_LAYER) {
         eplb_budget budget = small_budget(effort);
-        budget.moves_per_round = less_for_many(joint, budget.moves_per_round);
+        budget.moves_per_round = less_for_many(joint, MANY_IN_SMALL_LAYERS, budget.moves_per_round);
         eplb_joint_anneal(joint, optimal, &budget);
         eplb_joint_find_near(joint);
     } else {

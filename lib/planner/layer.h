@@ -99,6 +99,21 @@ static inline void eplb_layer_flip(eplb_layer *layer, int32_t gpu, int32_t exper
     bits[expert >> 6] ^= (uint64_t)1 << (expert & 63);
 }
 
+/* Exchanges the experts of two slots on different GPUs, in slot_expert and bits. */
+static inline void eplb_layer_exchange(eplb_layer *layer, int32_t s, int32_t t)
+{
+    int32_t g = layer->shape->slot_gpu[s];
+    int32_t h = layer->shape->slot_gpu[t];
+    int32_t e = layer->slot_expert[s];
+    int32_t f = layer->slot_expert[t];
+    layer->slot_expert[s] = f;
+    layer->slot_expert[t] = e;
+    eplb_layer_flip(layer, g, e);
+    eplb_layer_flip(layer, g, f);
+    eplb_layer_flip(layer, h, e);
+    eplb_layer_flip(layer, h, f);
+}
+
 static inline bool eplb_layer_pins(const eplb_layer *layer, int32_t gpu, int32_t expert)
 {
     const uint64_t *bits = layer->pinned + (size_t)gpu * (size_t)layer->words;
@@ -161,7 +176,7 @@ double eplb_layer_bound(const eplb_layer *layer);
 
 /* Packs count[e] replicas of each expert, largest share first, each onto the least-loaded GPU that
  * has room and does not hold the expert; pinned ones before all others. Fills slot_expert and
- * indexes. False, which only rules can cause, when no way was found. */
+ * indexes. False, which only pins can cause, when no way was found. */
 bool eplb_layer_pack(eplb_layer *layer);
 
 /* Swaps replicas of the heaviest GPU with others while that makes the larger of the two GPUs

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "model/placement.h"
+#include "planner/objective.h"
 
 const char *eplb_objective_name(eplb_objective objective)
 {
@@ -18,11 +19,34 @@ const char *eplb_objective_name(eplb_objective objective)
     return "unknown";
 }
 
+static bool has_load(const double *row, int32_t experts)
+{
+    for (int32_t e = 0; e < experts; e++) {
+        if (row[e] > 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+double eplb_largest_weight(const eplb_load *load, int32_t layer)
+{
+    double largest = 0.0;
+    for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
+        double weight = eplb_load_scenario_weight(load, k);
+        if (weight > largest && has_load(eplb_load_row(load, k, layer), eplb_load_experts(load))) {
+            largest = weight;
+        }
+    }
+    return largest;
+}
+
 /* Scenarios without load in the layer have an imbalance of 0. */
 static eplb_status combine_scenarios(const eplb_placement *placement, int32_t row,
                                      const eplb_load *load, int32_t layer, eplb_objective objective,
                                      double *value, eplb_error *error)
 {
+    double most = eplb_largest_weight(load, layer);
     double weights = 0.0;
     double sum = 0.0;
     double largest = 0.0;
@@ -33,12 +57,15 @@ static eplb_status combine_scenarios(const eplb_placement *placement, int32_t ro
         if (status != EPLB_OK) {
             return status;
         }
-        double weight = imbalance > 0.0 ? eplb_load_scenario_weight(load, k) : 0.0;
+        double weight = imbalance > 0.0 ? eplb_load_scenario_weight(load, k) / most : 0.0;
         weights += weight;
         sum += weight * imbalance;
         largest = imbalance > largest ? imbalance : largest;
     }
-    *value = objective == EPLB_OBJECTIVE_MAX_OF_MAX ? largest : weights > 0.0 ? sum / weights : 0.0;
+    double mean = weights > 0.0 ? sum / weights : 0.0;
+    /* A mean of ones can be a rounding error less. */
+    mean = weights > 0.0 && mean < 1.0 ? 1.0 : mean;
+    *value = objective == EPLB_OBJECTIVE_MAX_OF_MAX ? largest : mean;
     return EPLB_OK;
 }
 

@@ -209,6 +209,9 @@ static bool pack_by_rules(eplb_layer *layer, const int32_t *order)
     }
     for (int32_t i = 0; i < layer->shape->experts; i++) {
         int32_t e = order[i];
+        if (layer->count[e] > layer->shape->rules->max_replicas) { /* it has more pins */
+            return false;
+        }
         int32_t pins = 0;
         for (int32_t g = 0; g < layer->shape->gpus; g++) {
             pins += eplb_layer_pins(layer, g, e) ? 1 : 0;
@@ -237,7 +240,7 @@ static int32_t roomiest_without(const eplb_layer *layer, int32_t expert)
 /*
  * Most replicated experts first, each onto the GPUs with most room left: finds a packing whenever
  * there is one (the construction behind Gale's and Ryser's theorem), whatever the loads. Counts of
- * eplb_layer_counts always have one.
+ * eplb_layer_counts always have one, unless there are pins.
  */
 static void pack_by_room(eplb_layer *layer)
 {
@@ -263,12 +266,17 @@ bool eplb_layer_pack(eplb_layer *layer)
         layer->order[e] = e;
     }
     eplb_sort_descending(layer->order, layer->shape->experts, layer->share, layer->position);
-    if (layer->shape->rules != NULL) {
-        if (!pack_by_rules(layer, layer->order)) {
-            return false;
-        }
-    } else if (!pack_by_load(layer, layer->order)) {
+    const eplb_rules *rules = layer->shape->rules;
+    bool packed =
+        rules != NULL ? pack_by_rules(layer, layer->order) : pack_by_load(layer, layer->order);
+    if (!packed && rules != NULL && rules->pin_count > 0) {
+        return false;
+    }
+    if (!packed) {
         pack_by_room(layer);
+    }
+    if (rules != NULL) {
+        eplb_rules_spread(layer);
     }
     eplb_layer_index(layer);
     return true;

@@ -144,7 +144,8 @@ static eplb_status check_current(const eplb_load *load, const eplb_cluster *clus
                               eplb_load_layers(load), eplb_load_experts(load), cluster->gpus);
     }
     eplb_error reason;
-    eplb_status status = eplb_placement_validate(current, EPLB_VALIDATE_ALLOW_EMPTY, &reason);
+    eplb_status status = eplb_placement_validate(
+        current, EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, &reason);
     if (status == EPLB_ERROR_NOMEM) {
         return eplb_out_of_memory(error);
     }

@@ -37,12 +37,12 @@ static eplb_status check_limits(const eplb_rules *rules, const eplb_shape *shape
 }
 
 static eplb_status check_pins(const eplb_plan_options *options, const eplb_cluster *cluster,
-                              int32_t experts, eplb_error *error)
+                              int32_t layers, int32_t experts, eplb_error *error)
 {
     for (int32_t i = 0; i < options->pin_count; i++) {
         const eplb_pin *pin = &options->pins[i];
         if (pin->expert < 0 || pin->expert >= experts || pin->gpu < -1 ||
-            pin->gpu >= eplb_cluster_gpus(cluster) || pin->layer < -1) {
+            pin->gpu >= eplb_cluster_gpus(cluster) || pin->layer < -1 || pin->layer >= layers) {
             return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
                                   "plan: pin %d: no layer %d, expert %d or GPU %d", i, pin->layer,
                                   pin->expert, pin->gpu);
@@ -57,8 +57,8 @@ static eplb_status check_pins(const eplb_plan_options *options, const eplb_clust
 }
 
 eplb_status eplb_rules_init(eplb_rules *rules, const eplb_hooks *hooks, const eplb_shape *shape,
-                            const eplb_cluster *cluster, const eplb_plan_options *options,
-                            eplb_error *error)
+                            const eplb_cluster *cluster, int32_t layers,
+                            const eplb_plan_options *options, eplb_error *error)
 {
     int32_t most = options->max_replicas < 0 ? shape->gpus : options->max_replicas;
     *rules = (eplb_rules){.min_replicas = options->min_replicas,
@@ -67,7 +67,7 @@ eplb_status eplb_rules_init(eplb_rules *rules, const eplb_hooks *hooks, const ep
                           .pin_count = options->pin_count};
     eplb_status status = check_limits(rules, shape, error);
     if (status == EPLB_OK) {
-        status = check_pins(options, cluster, shape->experts, error);
+        status = check_pins(options, cluster, layers, shape->experts, error);
     }
     if (status != EPLB_OK || options->spread_nodes == 0) {
         return status;
@@ -168,6 +168,73 @@ static void range_on_nodes(const eplb_layer *layer, int32_t expert, int32_t *few
     }
 }
 
+/* Whether an expert has a second replica on a node while another node has none. */
+static bool crowds_a_node(const eplb_layer *layer, int32_t expert)
+{
+    int32_t fewest;
+    int32_t most;
+    range_on_nodes(layer, expert, &fewest, &most);
+    return most > 1 && fewest == 0;
+}
+
+/* A swap that brings a replica of an expert from one GPU to another. */
+static bool find_exchange(const eplb_layer *layer, int32_t expert, int32_t from, int32_t to,
+                          int32_t *s, int32_t *t)
+{
+    const int32_t *first_slot = layer->shape->first_slot;
+    for (*t = first_slot[to]; *t < first_slot[to + 1]; ++*t) {
+        if (eplb_layer_may_swap(layer, from, expert, to, layer->slot_expert[*t])) {
+            *s = first_slot[from];
+            while (layer->slot_expert[*s] != expert) {
+                ++*s;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A swap that brings a replica of an expert from a node that has more to one that has none. False
+ * when there is no need or no room. */
+static bool find_spread(const eplb_layer *layer, int32_t expert, int32_t *s, int32_t *t)
+{
+    const int32_t *node = layer->shape->rules->node;
+    int32_t gpus = layer->shape->gpus;
+    if (node == NULL || !crowds_a_node(layer, expert)) {
+        return false;
+    }
+    for (int32_t to = 0; to < gpus; to++) {
+        if (eplb_rules_on_node(layer, expert, node[to]) > 0) {
+            continue;
+        }
+        for (int32_t from = 0; from < gpus; from++) {
+            if (eplb_layer_holds(layer, from, expert) &&
+                eplb_rules_on_node(layer, expert, node[from]) > 1 &&
+                find_exchange(layer, expert, from, to, s, t)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Each swap makes one expert's numbers on the nodes more even and no other's less: it ends. */
+void eplb_rules_spread(eplb_layer *layer)
+{
+    bool changed;
+    do {
+        changed = false;
+        for (int32_t e = 0; e < layer->shape->experts; e++) {
+            int32_t s;
+            int32_t t;
+            while (find_spread(layer, e, &s, &t)) {
+                eplb_layer_exchange(layer, s, t);
+                changed = true;
+            }
+        }
+    } while (changed);
+}
+
 bool eplb_rules_allow_replace(const eplb_layer *layer, int32_t gpu, int32_t giver, int32_t taker)
 {
     const eplb_rules *rules = layer->shape->rules;
@@ -201,13 +268,10 @@ bool eplb_rules_hold(const eplb_layer *layer)
                 return false;
             }
         }
-        if (shape->rules->node != NULL) {
-            int32_t fewest;
-            int32_t most;
-            range_on_nodes(layer, e, &fewest, &most);
-            if (most > fewest + 1) {
-                return false;
-            }
+        int32_t s;
+        int32_t t;
+        if (find_spread(layer, e, &s, &t)) {
+            return false;
         }
     }
     return true;

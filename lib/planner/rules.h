@@ -20,11 +20,12 @@ typedef struct eplb_rules {
     int32_t pin_count;
 } eplb_rules;
 
-/* Makes the rules of the options for live GPUs of the shape. False rules.node and no pins when the
- * options ask for nothing. EPLB_ERROR_INFEASIBLE when they do not fit the slots. */
+/* Makes the rules of the options for the live GPUs of the shape and a load of so many layers.
+ * EPLB_ERROR_INFEASIBLE when they do not fit the slots, EPLB_ERROR_ARGUMENT for a pin to what does
+ * not exist. */
 eplb_status eplb_rules_init(eplb_rules *rules, const eplb_hooks *hooks, const eplb_shape *shape,
-                            const eplb_cluster *cluster, const eplb_plan_options *options,
-                            eplb_error *error);
+                            const eplb_cluster *cluster, int32_t layers,
+                            const eplb_plan_options *options, eplb_error *error);
 void eplb_rules_free(eplb_rules *rules, const eplb_hooks *hooks);
 
 /* Whether there are any: without, the shape has none. */
@@ -38,6 +39,10 @@ int32_t eplb_rules_fewest(const eplb_layer *layer, int32_t expert);
 
 /* Replicas of an expert on a node. */
 int32_t eplb_rules_on_node(const eplb_layer *layer, int32_t expert, int32_t node);
+
+/* Mends by swaps what packing and searches leave behind: experts with a second replica on a node
+ * while another node has none and can get one. Needs and keeps slot_expert and holds only. */
+void eplb_rules_spread(eplb_layer *layer);
 
 /* The rules' part of eplb_layer_may_swap and eplb_layer_may_replace. */
 bool eplb_rules_allow_swap(const eplb_layer *layer, int32_t g, int32_t e, int32_t h, int32_t f);

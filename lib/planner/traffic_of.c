@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/placement.h"
+#include "planner/objective.h"
 
 static bool has_load(const eplb_load *load, int32_t scenario, int32_t layer)
 {
@@ -22,6 +23,7 @@ static eplb_status mean_of_scenarios(const eplb_placement *placement, int32_t ro
                                      const eplb_load *load, int32_t layer, double *share,
                                      eplb_error *error)
 {
+    double most = eplb_largest_weight(load, layer); /* 0 without any load */
     double weights = 0.0;
     double sum = 0.0;
     for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
@@ -32,8 +34,9 @@ static eplb_status mean_of_scenarios(const eplb_placement *placement, int32_t ro
             return status;
         }
         if (has_load(load, k, layer)) {
-            weights += eplb_load_scenario_weight(load, k);
-            sum += eplb_load_scenario_weight(load, k) * part;
+            double weight = eplb_load_scenario_weight(load, k) / most;
+            weights += weight;
+            sum += weight * part;
         }
     }
     *share = weights > 0.0 ? sum / weights : 0.0;

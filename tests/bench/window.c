@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <eplb/eplb.h>
+
+#include "bench.h"
 
 #define RUNS 10000
 #define LAYERS 58
@@ -24,24 +25,9 @@
 #define TOPK 8
 #define ID_CALLS 500
 
-static void check(eplb_status status, const eplb_error *error)
-{
-    if (status != EPLB_OK) {
-        fprintf(stderr, "bench: %s\n", error->message);
-        exit(EXIT_FAILURE);
-    }
-}
-
-static double seconds_of(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static double seconds(void)
 {
-    return seconds_of(CLOCK_MONOTONIC);
+    return bench_seconds(CLOCK_MONOTONIC);
 }
 
 static eplb_window *make_window(void)
@@ -54,16 +40,16 @@ static eplb_window *make_window(void)
     options.slots = SLOTS;
     options.recorders = THREADS;
     eplb_window *window;
-    check(eplb_window_create(&window, NULL, &options, &error), &error);
-    check(eplb_window_begin_step(window, EPLB_STEP_COUNTED, &error), &error);
+    bench_check(eplb_window_create(&window, NULL, &options, &error), &error);
+    bench_check(eplb_window_begin_step(window, EPLB_STEP_COUNTED, &error), &error);
     eplb_cluster *cluster;
     eplb_placement *placement;
-    check(eplb_cluster_create(&cluster, NULL, 32, SLOTS / 32, 0, &error), &error);
-    check(eplb_placement_create(&placement, NULL, cluster, LAYERS, EXPERTS, &error), &error);
+    bench_check(eplb_cluster_create(&cluster, NULL, 32, SLOTS / 32, 0, &error), &error);
+    bench_check(eplb_placement_create(&placement, NULL, cluster, LAYERS, EXPERTS, &error), &error);
     for (int32_t l = 0; l < LAYERS; l++) {
-        check(eplb_placement_spread(placement, l, &error), &error);
+        bench_check(eplb_placement_spread(placement, l, &error), &error);
     }
-    check(eplb_window_set_placement(window, placement, &error), &error);
+    bench_check(eplb_window_set_placement(window, placement, &error), &error);
     eplb_placement_destroy(&placement);
     eplb_cluster_destroy(&cluster);
     return window;
@@ -84,14 +70,14 @@ static void copy_step(eplb_recorder *recorder, const uint32_t *counts)
 static void record_counts(eplb_recorder *recorder, const uint32_t *counts)
 {
     for (int32_t l = 0; l < LAYERS; l++) {
-        check(eplb_recorder_counts(recorder, l, counts + l * EXPERTS, NULL), NULL);
+        bench_check(eplb_recorder_counts(recorder, l, counts + l * EXPERTS, NULL), NULL);
     }
 }
 
 static void record_slot_counts(eplb_recorder *recorder, const uint32_t *counts)
 {
     for (int32_t l = 0; l < LAYERS; l++) {
-        check(eplb_recorder_slot_counts(recorder, l, counts + l * SLOTS, NULL), NULL);
+        bench_check(eplb_recorder_slot_counts(recorder, l, counts + l * SLOTS, NULL), NULL);
     }
 }
 
@@ -152,11 +138,11 @@ typedef struct id_thread {
 static void *record_ids(void *context)
 {
     id_thread *t = context;
-    double start = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    double start = bench_seconds(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < ID_CALLS; i++) {
-        check(eplb_recorder_topk(t->recorder, i % LAYERS, t->ids, TOKENS, TOPK, NULL), NULL);
+        bench_check(eplb_recorder_topk(t->recorder, i % LAYERS, t->ids, TOKENS, TOPK, NULL), NULL);
     }
-    t->cpu_seconds = seconds_of(CLOCK_THREAD_CPUTIME_ID) - start;
+    t->cpu_seconds = bench_seconds(CLOCK_THREAD_CPUTIME_ID) - start;
     return NULL;
 }
 
@@ -222,7 +208,7 @@ static void *take_snapshots(void *context)
     while (!atomic_load(&r->stop)) {
         double start = seconds();
         eplb_snapshot *snapshot;
-        check(eplb_window_snapshot(&snapshot, r->window, NULL, &error), &error);
+        bench_check(eplb_window_snapshot(&snapshot, r->window, NULL, &error), &error);
         eplb_snapshot_destroy(&snapshot);
         r->taken += seconds() - start;
         r->snapshots++;
@@ -241,7 +227,7 @@ static void measure_snapshot(eplb_window *window)
     eplb_window_options defaults;
     eplb_window_options_init(&defaults);
     for (int32_t step = 0; step < defaults.buckets * defaults.steps_per_bucket; step++) {
-        check(eplb_window_begin_step(window, EPLB_STEP_COUNTED, &error), &error);
+        bench_check(eplb_window_begin_step(window, EPLB_STEP_COUNTED, &error), &error);
         for (int32_t r = 0; r < THREADS; r++) {
             record_counts(eplb_window_recorder(window, r), counts);
         }
@@ -250,7 +236,7 @@ static void measure_snapshot(eplb_window *window)
     for (int i = 0; i < 50; i++) {
         double start = seconds();
         eplb_snapshot *snapshot;
-        check(eplb_window_snapshot(&snapshot, window, NULL, &error), &error);
+        bench_check(eplb_window_snapshot(&snapshot, window, NULL, &error), &error);
         best = fmin(best, seconds() - start);
         eplb_snapshot_destroy(&snapshot);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run.h"
 
-static const char *const commands[] = {"plan", "report", "validate", "simulate", "synth"};
+static const char *const commands[] = {"plan", "report", "validate", "simulate", "sweep", "synth"};
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static run_result help_of(const char *directory, const char *command)
@@ -43,6 +43,19 @@ static void help_command_says_the_same_as_the_option(void **state)
         assert_int_equal(by_command.exit_code, 0);
         run_release(&by_option);
         run_release(&by_command);
+    }
+}
+
+static void short_option_says_the_same_as_the_long_one(void **state)
+{
+    for (size_t i = 0; i < COMMANDS; i++) {
+        run_result by_long = help_of(*state, commands[i]);
+        const char *arguments[] = {commands[i], "-h", NULL};
+        run_result by_short = run_arguments(*state, arguments);
+        assert_string_equal(by_long.out, by_short.out);
+        assert_int_equal(by_short.exit_code, 0);
+        run_release(&by_long);
+        run_release(&by_short);
     }
 }
 
@@ -114,6 +127,7 @@ static void help_that_does_not_get_out_fails(void **state)
 
 TEST_MAIN(IN_DIRECTORY(every_help_has_usage_and_an_example),
           IN_DIRECTORY(help_command_says_the_same_as_the_option),
+          IN_DIRECTORY(short_option_says_the_same_as_the_long_one),
           IN_DIRECTORY(help_wins_over_other_options), IN_DIRECTORY(help_fits_100_columns),
           IN_DIRECTORY(examples_of_the_help_work),
           IN_DIRECTORY(version_is_one_line_on_standard_output),

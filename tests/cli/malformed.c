@@ -5,6 +5,8 @@
 
 #define SHAPE " --gpus 4 --slots 8 --out new"
 #define GOOD "plan --load good.jsonl" SHAPE
+#define BY_MEMORY "plan --load good.jsonl --gpus 4 --out new"
+#define SWEEP "sweep --load good.jsonl --gpus 2,4 --redundant 0,8"
 
 typedef struct refusal {
     const char *line;
@@ -19,7 +21,8 @@ static const refusal wrong_commands[] = {
     {"help nothing", 2, "unknown command 'nothing'"},
     {"plan", 2, "--load SOURCE is missing"},
     {"plan --load good.jsonl --slots 8", 2, "--gpus N is missing"},
-    {"plan --load good.jsonl --gpus 4", 2, "--slots P or --redundant R is missing"},
+    {"plan --load good.jsonl --gpus 4", 2,
+     "--slots P, --redundant R or --gpu-memory LIST is missing"},
     {GOOD " --redundant 0", 2, "--slots and --redundant exclude each other"},
     {GOOD " stray", 2, "unexpected argument 'stray'"},
     {GOOD " -- --json", 2, "unexpected argument '--json'"},
@@ -34,6 +37,19 @@ static const refusal wrong_commands[] = {
     {"plan --load - --current -" SHAPE, 2, "standard input can be read once"},
     {"validate", 2, "FILE is missing"},
     {"validate map.json map.json --gpus 4", 2, "unexpected argument 'map.json'"},
+    {BY_MEMORY " --gpu-memory 1GiB", 2, "--gpu-memory needs --expert-bytes SIZE or --model FILE"},
+    {GOOD " --gpu-memory 1GiB --expert-bytes 1k", 2, "--slots and --gpu-memory exclude each other"},
+    {BY_MEMORY " --redundant 8 --gpu-memory 1GiB --expert-bytes 1k", 2,
+     "--redundant and --gpu-memory exclude each other"},
+    {BY_MEMORY " --gpu-memory 1G,2G,3G --expert-bytes 1k", 2, "--gpu-memory: 3 sizes for 4 GPUs"},
+    {GOOD " --reserve 1k", 2, "--reserve goes with --gpu-memory"},
+    {"sweep", 2, "--load SOURCE is missing"},
+    {"sweep --load good.jsonl", 2, "--gpus LIST is missing"},
+    {"sweep --load good.jsonl --gpus 4", 2, "--redundant LIST is missing"},
+    {"sweep --load good.jsonl --gpus none --redundant 8", 2, "--gpus LIST is missing"},
+    {"sweep --load good.jsonl --gpus 1-200 --redundant 0-50", 2,
+     "10200 combinations, at most 10000"},
+    {"sweep --load - --load - --gpus 4 --redundant 8", 2, "standard input can be read once"},
     {"synth --topk 9 --experts 8 --out new", 2, "--topk 9"},
     {"synth --first-layer 1000 --out new", 2,
      "58 layers from there end at layer 1057, above the 1023"},
@@ -121,6 +137,51 @@ static const refusal wrong_values[] = {
     {GOOD " --to csv", 2, "--to 'csv': not one of"},
     {GOOD " --json=1", 2, "--json takes no value, got '1'"},
     {GOOD " --detailed-exitcode=1", 2, "--detailed-exitcode takes no value"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 4", 1,
+     "3.725e-09 GiB of a GPU less 0 GiB in reserve do not hold one expert of each of 2 layers"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 2k", 1,
+     "the memory of 4 GPUs holds 4 slots of a layer for 8 experts: 2 slots a GPU need 3.906 KiB"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 4k,4k,4k,1k", 1, "GPU 3: "},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 9k --reserve 8k", 1, "in reserve do not hold"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 9k --reserve -1", 2, "--reserve '-1': not a size"},
+    {BY_MEMORY " --expert-bytes 0 --gpu-memory 9k", 2, "--expert-bytes '0': not a size such as"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 0", 2, "--gpu-memory '0': not a size"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 9k,,9k,9k", 2, "--gpu-memory '': not a size"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 9KIB", 2, "--gpu-memory '9KIB': not a size"},
+    {BY_MEMORY " --expert-bytes 1k --gpu-memory 4k,6k,4k,4k --to sglang", 1,
+     "sglang cannot carry GPUs with different numbers of slots"},
+    {GOOD " --model missing.json", 1, "missing.json: cannot open"},
+    {GOOD " --model good.jsonl", 1, "good.jsonl: not a JSON document"},
+    {GOOD " --model map.json", 1, "map.json: there is no 'n_routed_experts'"},
+    {GOOD " --pin 0:1", 2, "--pin '0:1': not LAYER:EXPERT:GPU"},
+    {GOOD " --pin 0:all:1", 2, "--pin '0:all:1'"},
+    {GOOD " --pin 0:1:2:3", 2, "--pin '0:1:2:3'"},
+    {GOOD " --pin -1:1:2", 2, "--pin '-1:1:2'"},
+    {GOOD " --pin 0:1:0 --pin 0::0", 2, "--pin '0::0'"},
+    {GOOD " --pin 2:1:0", 1, "--pin '2:1:0': the loads have no layer 2, but 0 to 1"},
+    {GOOD " --pin 0:8:0", 1, "--pin '0:8:0': there is no expert 8 of 8"},
+    {GOOD " --pin 0:1:4", 1, "--pin '0:1:4': there is no GPU 4 of 4"},
+    {GOOD " --pin all:0:all", 1, "plan"},
+    {SWEEP " --load missing.jsonl", 1, "missing.jsonl: "},
+    {"sweep --load good.jsonl --redundant 8 --gpus 0", 2, "--gpus '0': '0' is not a number or"},
+    {"sweep --load good.jsonl --redundant 8 --gpus 2-8x1", 2, "--gpus '2-8x1'"},
+    {"sweep --load good.jsonl --redundant 8 --gpus 2-8x", 2, "--gpus '2-8x'"},
+    {"sweep --load good.jsonl --redundant 8 --gpus 2x4", 2, "--gpus '2x4'"},
+    {"sweep --load good.jsonl --gpus 4 --redundant 0-8x2", 2, "--redundant '0-8x2'"},
+    {"sweep --load good.jsonl --gpus 4 --redundant 0-8+0", 2, "--redundant '0-8+0'"},
+    {"sweep --load good.jsonl --gpus 4 --redundant 1-8+99999999999", 2, "--redundant '1-8+"},
+    {"sweep --load good.jsonl --gpus 4 --redundant 8,8", 2, "--redundant '8,8': '8'"},
+    {"sweep --load good.jsonl --gpus 2 --redundant 9", 1, "no combination fits"},
+    {SWEEP " --model missing.json", 1, "missing.json: cannot open"},
+    {SWEEP " --expert-bytes x", 2, "--expert-bytes 'x': not a size"},
+    {SWEEP " --slices 0", 2, "--slices '0'"},
+    {SWEEP " --objective best", 2, "--objective 'best': not one of"},
+    {SWEEP " --from csv", 1, "good.jsonl:1: "},
+    {SWEEP " --experts 7", 1, "good.jsonl"},
+    {SWEEP " --dense-layers 0,5", 1, "--dense-layers: layer 5"},
+    {SWEEP " --effort 0", 2, "--effort '0'"},
+    {SWEEP " --threads 0", 2, "--threads '0'"},
+    {SWEEP " --json=1", 2, "--json takes no value"},
     {"validate map.json --gpus 0", 2, "--gpus '0'"},
     {"validate map.json --gpus 3", 1, "map.json: "},
     {"validate map.json", 2, "give their number with --gpus N"},
@@ -273,8 +334,8 @@ static bool is_tried(const char *command, const char *option)
 
 static void every_option_is_tried_with_a_wrong_value(void **state)
 {
-    static const char *const commands[] = {"plan", "validate", "synth"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const commands[] = {"plan", "sweep", "validate", "synth"};
+    for (size_t i = 0; i < 4; i++) {
         const char *arguments[] = {commands[i], "--help", NULL};
         run_result help = run_arguments(*state, arguments);
         int options = 0;
@@ -313,16 +374,12 @@ static void broken_placements_are_refused(void **state)
 
 static void placement_in_force_that_breaks_the_rules_is_refused(void **state)
 {
-    static const broken_file duplicate = {
-        "{\"physical_to_logical_map\":[[0,0,1,2,3,4,5,6,7,1,2,3],[0,1,2,3,4,5,6,7,0,1,2,3]]}",
-        "bad: layer 0: expert 0 twice on GPU 0"};
     static const broken_file missing = {
         "{\"physical_to_logical_map\":[[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,0]]}",
         "bad: layer 1: expert 7 has no replica"};
     static const broken_file layers = {
         "{\"physical_to_logical_map\":[[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,7],[0,1,2,3,4,5,6,7]]}",
         "bad: 3 layers, dense ones too, but the loads have layers 0 to 1"};
-    assert_true(is_file_refused(*state, &duplicate, GOOD " --current bad"));
     assert_true(is_file_refused(*state, &missing, GOOD " --current bad"));
     assert_true(is_file_refused(*state, &layers, GOOD " --current bad"));
 }

@@ -362,6 +362,33 @@ static void each_source_is_a_scenario(void **state)
     run_release(&result);
 }
 
+static void slices_are_named_by_file_and_number(void **state)
+{
+    test_write_text(test_join(*state, "log").text, "{\"step\":0,\"layer\":0,\"counts\":[9,9]}\n"
+                                                   "{\"step\":1,\"layer\":0,\"counts\":[9,9]}\n");
+    static const char *const cases[][2] = {
+        {"./log", "\nlog 2/2  "}, {"a 1=log", "\na 1 2/2  "}, {"\033[1ma=log", "\n?[1ma 1/2  "}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const arguments[] = {"plan",   "--load", cases[i][0], "--slices", "2",
+                                         "--gpus", "2",      "--slots",   "4",        NULL};
+        run_result result = run_arguments(*state, arguments);
+        assert_int_equal(result.exit_code, 0);
+        assert_contains(result.out, cases[i][1]);
+        run_release(&result);
+    }
+}
+
+static void a_single_replica_of_each_expert_is_no_news(void **state)
+{
+    write_two_kinds(*state);
+    run_result result = run_line(*state, "plan --load chat --gpus 2 --slots 4");
+    assert_null(strstr(result.out, "failure"));
+    run_release(&result);
+    result = run_line(*state, "plan --load chat --gpus 4 --slots 8");
+    assert_contains(result.out, "; --min-replicas 2 prevents it.\n");
+    run_release(&result);
+}
+
 static void objective_sum_plans_the_mix(void **state)
 {
     write_two_kinds(*state);
@@ -536,6 +563,8 @@ TEST_MAIN(IN_PREPARED_DIRECTORY(written_placement_is_valid_and_stays_in_every_fo
           IN_PREPARED_DIRECTORY(detailed_exitcode_is_10_when_copies_are_proposed),
           IN_DIRECTORY(fewer_slots_are_a_change_without_copies),
           IN_PREPARED_DIRECTORY(each_source_is_a_scenario),
+          IN_DIRECTORY(slices_are_named_by_file_and_number),
+          IN_DIRECTORY(a_single_replica_of_each_expert_is_no_news),
           IN_DIRECTORY(objective_sum_plans_the_mix),
           IN_PREPARED_DIRECTORY(steps_of_one_source_are_cut_into_slices),
           IN_DIRECTORY(experts_lost_with_dead_gpus_are_listed),

@@ -16,9 +16,12 @@ static void worked_example_wants_the_hot_expert_replicated(void **state)
     assert_contains(result.out, "\n4 spare slots: 1.00 (bound 1.00)\n");
     assert_contains(result.out,
                     "if\n  it lasts, replicate: expert 3 gets 5.0 times its fair share");
+    assert_contains(result.out, "spare slots can: 2 take it to 1.67, 4 to 1.00\n");
     assert_null(strstr(result.out, "\nlayer 0 replicate: ")); /* the verdict says it */
-    assert_last_line(&result, "Replicate, if it lasts: eplb plan --load one.jsonl --gpus 8 "
-                              "--slots 16 --out FILE");
+    assert_last_line(
+        &result,
+        "Replicate, if it lasts (2 slots on each GPU): eplb plan --load one.jsonl --gpus 8 "
+        "--slots 16 --out FILE");
     run_release(&result);
 }
 
@@ -118,8 +121,9 @@ static void a_sum_of_many_tokens_is_certain(void **state)
     assert_contains(result.out, "5.00+-0.00     -");
     assert_contains(result.out, "Verdict: replicate: 5.00 persistent in one sum or step of 8000000 "
                                 "assignments (chance explains\n  +-0.003)");
-    assert_last_line(&result, "Replicate: eplb plan --load sum.jsonl --gpus 8 --slots 16 "
-                              "--out FILE");
+    assert_last_line(
+        &result, "Replicate (2 slots on each GPU): eplb plan --load sum.jsonl --gpus 8 --slots 16 "
+                 "--out FILE");
     run_release(&result);
     cJSON *document = run_json(*state, "report --load sum.jsonl --gpus 8 --json", 0);
     assert_verdict(only_source(document), "replicate", true);
@@ -208,6 +212,58 @@ static void steps_under_the_plan_show_what_noise_would_be_left(void **state)
     cJSON_Delete(document);
 }
 
+/* Rows are padded in all layers, but not beyond hope, and one layer's imbalance can be mended. */
+static void padding_does_not_hide_what_a_placement_mends(void **state)
+{
+    char log[4096];
+    int used = 0;
+    for (int step = 0; step < 8; step++) {
+        used += snprintf(log + used, sizeof(log) - (size_t)used,
+                         "{\"step\":%d,\"layer\":0,\"counts\":[70,70,10,10,10,10,10,10]}\n"
+                         "{\"step\":%d,\"layer\":1,\"counts\":[25,25,25,25,25,25,25,25]}\n"
+                         "{\"step\":%d,\"layer\":2,\"counts\":[25,25,25,25,25,25,25,25]}\n",
+                         step, step, step);
+    }
+    test_write_text(test_join(*state, "log.jsonl").text, log);
+    cJSON *document = run_json(*state, "report --load log.jsonl --gpus 4 --json", 0);
+    const cJSON *source = only_source(document);
+    assert_verdict(layer_of(source, 0), "rebalance", true);
+    assert_verdict(layer_of(source, 1), "more_tokens", true);
+    assert_verdict(source, "rebalance", true);
+    cJSON_Delete(document);
+}
+
+/* As engines log them that average over steps. */
+static void means_below_one_are_not_called_nothing(void **state)
+{
+    test_write_text(test_join(*state, "log.csv").text,
+                    "step,layer,expert,tokens\n0,0,0,0.25\n0,0,1,0.1\n");
+    run_result result = run_line(*state, "report --load log.csv --gpus 2 --topk 1");
+    assert_contains(result.out, "1 step of 0.35 assignments (0.35 tokens)\n");
+    assert_contains(result.out, " a step has 0.35 assignments for 2 experts");
+    run_release(&result);
+}
+
+static void a_layer_with_few_steps_does_not_make_the_others_doubtful(void **state)
+{
+    char log[4096];
+    int used = 0;
+    for (int step = 0; step < 8; step++) {
+        used += snprintf(log + used, sizeof(log) - (size_t)used,
+                         "{\"step\":%d,\"layer\":0,\"counts\":[2000,2000,1000,1000]}\n", step);
+    }
+    snprintf(log + used, sizeof(log) - (size_t)used,
+             "{\"step\":7,\"layer\":1,\"counts\":[200,200,100,100]}\n");
+    test_write_text(test_join(*state, "log.jsonl").text, log);
+    cJSON *document = run_json(*state, "report --load log.jsonl --gpus 2 --json", 0);
+    const cJSON *source = only_source(document);
+    assert_verdict(layer_of(source, 0), "rebalance", true);
+    assert_verdict(layer_of(source, 1), "rebalance", false);
+    assert_verdict(source, "rebalance", true);
+    assert_contains(json_text(json_member(source, "verdict"), "text"), " persistent + ");
+    cJSON_Delete(document);
+}
+
 static void padding_wants_more_tokens(void **state)
 {
     run_ok(*state, "synth --layers 2 --steps 50 --tokens 8 --out log.jsonl");
@@ -219,6 +275,9 @@ static void padding_wants_more_tokens(void **state)
     assert_true(has_hint(source, "weight_reuse"));
     assert_true(has_hint(source, "smaller_group"));
     assert_false(has_hint(source, "tensor_parallelism"));
+    cJSON_Delete(document);
+    document = run_json(*state, "report --load log.jsonl --gpus 64 --topk 8 --json", 0);
+    assert_verdict(only_source(document), "more_tokens", true);
     cJSON_Delete(document);
 }
 
@@ -283,6 +342,9 @@ TEST_MAIN(IN_DIRECTORY(worked_example_wants_the_hot_expert_replicated),
           IN_DIRECTORY(lasting_imbalance_that_a_placement_takes_wants_a_rebalance),
           IN_DIRECTORY(imbalance_that_moves_about_wants_more_tokens),
           IN_DIRECTORY(steps_under_the_plan_show_what_noise_would_be_left),
+          IN_DIRECTORY(padding_does_not_hide_what_a_placement_mends),
+          IN_DIRECTORY(means_below_one_are_not_called_nothing),
+          IN_DIRECTORY(a_layer_with_few_steps_does_not_make_the_others_doubtful),
           IN_DIRECTORY(padding_wants_more_tokens),
           IN_DIRECTORY(a_short_window_says_how_many_steps_it_lacks),
           IN_DIRECTORY(nothing_routed_gives_no_verdict_and_no_numbers),

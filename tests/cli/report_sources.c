@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* eplb report: where its counts and its placement come from. */
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "report_logs.h"
@@ -72,6 +73,22 @@ static void standard_input_is_read_twice(void **state)
     assert_in_file(*state, "out", "chat: 1 layer of 8 experts on 4 GPUs (8 slots), 8 steps of ");
 }
 
+/* Reading it a second time would wait for ever. */
+static void other_pipes_are_refused(void **state)
+{
+    write_steps(*state, "log", 1, one_hot_expert);
+    assert_int_equal(mkfifo(test_join(*state, "pipe").text, 0600), 0);
+    static const char *const sources[] = {"pipe", "chat=./pipe:2", "log,pipe"};
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        const char *const arguments[] = {"report", "--load", sources[i], "--gpus", "4", NULL};
+        run_result result = run_arguments(*state, arguments);
+        assert_int_equal(result.exit_code, 1);
+        assert_contains(result.err, "pipe: a pipe, which can be read once, but it is read twice: "
+                                    "give it as standard input (-) or as a file\n");
+        run_release(&result);
+    }
+}
+
 static void standard_input_can_be_one_of_two_ranks(void **state)
 {
     write_text(*state, "in.csv", "step,layer,expert,tokens\n0,0,0,60\n0,0,1,0\n");
@@ -111,8 +128,10 @@ static void arguments_are_quoted_for_a_shell(void **state)
     write_steps(*state, "it's one.jsonl", 1, one_hot_expert);
     const char *arguments[] = {"report", "--load", "it's one.jsonl", "--gpus", "8", NULL};
     run_result result = run_arguments(*state, arguments);
-    assert_last_line(&result, "Replicate, if it lasts: eplb plan --load 'it'\\''s one.jsonl' "
-                              "--gpus 8 --slots 16 --out FILE");
+    assert_last_line(
+        &result,
+        "Replicate, if it lasts (2 slots on each GPU): eplb plan --load 'it'\\''s one.jsonl' "
+        "--gpus 8 --slots 16 --out FILE");
     run_release(&result);
 }
 
@@ -123,6 +142,7 @@ static void control_characters_of_names_are_not_printed(void **state)
     run_result result = run_arguments(*state, arguments);
     assert_int_equal(result.exit_code, 0);
     assert_contains(result.out, "a?[31mb: 1 layer");
+    assert_contains(result.out, ": eplb plan --load FILE --gpus 8 ");
     assert_null(strchr(result.out, '\033'));
     run_release(&result);
 }
@@ -218,7 +238,8 @@ static void wrong_lines_are_refused(void **state)
         {"report --load log.jsonl", 2, "--current FILE, or --gpus N"},
         {"report --load log.jsonl --gpus 0", 2, "gpus"},
         {"report --load log.jsonl --gpus 8 --topk 0", 2, "topk"},
-        {"report --load log.jsonl --gpus 8 --topk 9", 1, "top-k 9 not in 0..8"},
+        {"report --load log.jsonl --gpus 8 --topk 9", 1,
+         "--topk 9: a token cannot go to more than the 8 experts"},
         {"report --load log.jsonl --gpus 8 --tile 0", 2, "tile"},
         {"report --load log.jsonl --gpus 8 --tokens 0", 2, "tokens"},
         {"report --load log.jsonl --gpus 8 --capacity-factor 0", 2, "not a number above 0"},
@@ -268,7 +289,7 @@ static void a_report_that_does_not_get_out_fails(void **state)
 
 TEST_MAIN(IN_DIRECTORY(each_load_gets_a_report_of_its_own),
           IN_DIRECTORY(ranks_of_a_source_are_summed_step_by_step),
-          IN_DIRECTORY(standard_input_is_read_twice),
+          IN_DIRECTORY(standard_input_is_read_twice), IN_DIRECTORY(other_pipes_are_refused),
           IN_DIRECTORY(standard_input_can_be_one_of_two_ranks),
           IN_DIRECTORY(errors_name_standard_input), IN_DIRECTORY(the_current_placement_is_judged),
           IN_DIRECTORY(arguments_are_quoted_for_a_shell),

@@ -130,10 +130,17 @@ static void loads_that_wander_are_a_hint(void **state)
     write_steps(*state, "log.jsonl", 64, first_half_on_one_expert);
     cJSON *document = run_json(*state, "report --load log.jsonl --gpus 8 --json", 0);
     assert_true(has_hint(only_source(document), "loads_wander"));
+    assert_string_equal(json_text(only_source(document), "next_step"),
+                        "Loads wander: plan for the parts of the window: eplb plan --load "
+                        "log.jsonl --gpus 8 --slots 16 --out FILE");
+    cJSON_Delete(document);
+    document = run_json(*state, "plan --load log.jsonl --gpus 8 --slots 16 --json", 0);
+    assert_true(json_number(json_member(document, "imbalance_after"), "mean") < 1.1);
     cJSON_Delete(document);
     write_steps(*state, "log.jsonl", 64, hot_expert_that_moves);
     document = run_json(*state, "report --load log.jsonl --gpus 8 --json", 0);
     assert_false(has_hint(only_source(document), "loads_wander"));
+    assert_true(has_hint(only_source(document), "steps_differ"));
     cJSON_Delete(document);
 }
 
@@ -207,6 +214,33 @@ static void while_a_rank_is_missing_nobody_is_blamed(void **state)
     run_release(&result);
 }
 
+static void waits_of_layers_that_the_load_lacks_are_counted(void **state)
+{
+    test_write_text(test_join(*state, "log.jsonl").text,
+                    "{\"step\":0,\"layer\":1,\"counts\":[10,20]}\n");
+    test_write_text(test_join(*state, "waits.csv").text,
+                    "step,layer,rank,wait_us\n0,0,0,10\n0,0,1,20\n");
+    run_result result = run_line(*state, "report --load log.jsonl --gpus 2 --waits waits.csv");
+    assert_contains(result.out, " -\n1 layer without tokens in the load: nothing to compare ");
+    run_release(&result);
+}
+
+static void large_numbers_keep_their_columns_apart(void **state)
+{
+    FILE *file = fopen(test_join(*state, "log.jsonl").text, "w");
+    assert_non_null(file);
+    fputs("{\"step\":0,\"layer\":7,\"counts\":[0", file);
+    for (int expert = 1; expert < 2048; expert++) {
+        fputs(expert == 1000 ? ",9" : ",0", file);
+    }
+    fputs("]}\n", file);
+    assert_int_equal(fclose(file), 0);
+    run_result result = run_line(*state, "report --load log.jsonl --gpus 2048");
+    assert_contains(result.out, "\n    7      1  2048  2048  2048  2048      2048 ?     -   2048 "
+                                "1000 2048x 1000      0% 14564x ");
+    run_release(&result);
+}
+
 /* What the command prints on a terminal. */
 static char *run_on_terminal(const char *directory, const char *type, const char *no_color)
 {
@@ -268,6 +302,8 @@ TEST_MAIN(IN_DIRECTORY(the_worst_layers_are_shown_first_and_the_rest_is_counted)
           IN_DIRECTORY(tokens_of_the_hottest_experts_are_told),
           IN_DIRECTORY(engines_metrics_are_told), IN_DIRECTORY(hints_say_what_to_know),
           IN_DIRECTORY(loads_that_wander_are_a_hint),
+          IN_DIRECTORY(large_numbers_keep_their_columns_apart),
+          IN_DIRECTORY(waits_of_layers_that_the_load_lacks_are_counted),
           IN_DIRECTORY(waits_that_agree_with_the_load_are_told),
           IN_DIRECTORY(waits_for_another_rank_than_the_busiest_are_not_the_load),
           IN_DIRECTORY(while_a_rank_is_missing_nobody_is_blamed),

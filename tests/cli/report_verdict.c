@@ -120,6 +120,15 @@ static void padding_that_comes_from_one_gpu_is_not_hopeless(void **state)
     assert_kind(&facts, VERDICT_REBALANCE, true);
 }
 
+static void tenfold_padding_that_an_even_placement_leaves_is_hopeless(void **state)
+{
+    (void)state;
+    layer_facts facts = uneven_layer();
+    facts.padded = 200.0;
+    facts.padded_ratio = 57.0;
+    assert_kind(&facts, VERDICT_MORE_TOKENS, true);
+}
+
 static void a_hot_expert_that_no_placement_takes_down_is_replicated(void **state)
 {
     (void)state;
@@ -129,7 +138,7 @@ static void a_hot_expert_that_no_placement_takes_down_is_replicated(void **state
     assert_words(&facts,
                  "1.60 = 1.42 persistent + 0.18 noise at 64 tokens a step; expert 3 gets 3.0 times "
                  "its fair share and the slots there cannot take it down (1.42 after replanning); "
-                 "replicate, spare slots can: 2 take it to 1.05, 8 take it to 1.01");
+                 "replicate, spare slots can: 2 take it to 1.05, 8 to 1.01");
     facts.spare[0].imbalance = 1.30;
     assert_int_equal(judge(&facts).spare, 1);
 }
@@ -142,7 +151,7 @@ static void an_expert_that_its_gpu_does_not_feel_is_not_named(void **state)
     assert_words(&facts,
                  "1.60 = 1.42 persistent + 0.18 noise at 64 tokens a step; the slots there cannot "
                  "take it down (1.42 after replanning); replicate, spare slots can: 2 take it to "
-                 "1.05, 8 take it to 1.01");
+                 "1.05, 8 to 1.01");
     facts.hottest_is_felt = true;
     facts.hottest_ratio = 1.9;
     assert_kind(&facts, VERDICT_REPLICATE, true);
@@ -202,6 +211,19 @@ static void what_two_standard_errors_do_not_decide_is_too_short(void **state)
     facts.persistent = 1.09;
     facts.seen = 1.11;
     assert_kind(&facts, VERDICT_MORE_TOKENS, true);
+}
+
+/* Else a model of such layers would have nothing to gain and be called fine. */
+static void what_is_too_short_to_tell_may_be_something(void **state)
+{
+    (void)state;
+    layer_facts facts = uneven_layer();
+    facts.seen = 1.30;
+    facts.persistent = 1.0;
+    facts.standard_error = 0.2;
+    verdict judged = judge(&facts);
+    assert_string_equal(verdict_name(judged.kind), "too_short");
+    assert_true(verdict_gain(&facts, &judged) > 0.0);
 }
 
 static void a_single_step_is_in_doubt_until_it_is_large(void **state)
@@ -265,12 +287,14 @@ TEST_MAIN(cmocka_unit_test(a_placement_that_takes_most_is_a_rebalance),
           cmocka_unit_test(small_imbalance_and_padding_are_fine),
           cmocka_unit_test(tenfold_padding_wants_more_tokens_whatever_the_imbalance),
           cmocka_unit_test(padding_that_comes_from_one_gpu_is_not_hopeless),
+          cmocka_unit_test(tenfold_padding_that_an_even_placement_leaves_is_hopeless),
           cmocka_unit_test(a_hot_expert_that_no_placement_takes_down_is_replicated),
           cmocka_unit_test(an_expert_that_its_gpu_does_not_feel_is_not_named),
           cmocka_unit_test(what_neither_takes_is_nothing_to_gain),
           cmocka_unit_test(a_part_is_better_than_nothing),
           cmocka_unit_test(noise_wants_more_tokens),
           cmocka_unit_test(what_two_standard_errors_do_not_decide_is_too_short),
+          cmocka_unit_test(what_is_too_short_to_tell_may_be_something),
           cmocka_unit_test(a_single_step_is_in_doubt_until_it_is_large),
           cmocka_unit_test(one_token_proves_nothing), cmocka_unit_test(no_tokens_are_no_verdict),
           cmocka_unit_test(doubtful_fine_says_so))

@@ -142,7 +142,8 @@ static void sglang_and_tensorrt_average_rows(void **state)
     eplb_step_stats_destroy(&stats);
 }
 
-/* vllm-project/vllm-ascend#12154, #16183: an all-zero load gives no number, and above all no NaN. */
+/* vllm-project/vllm-ascend#12154, #16183: an all-zero load gives no number, and above all no NaN.
+ */
 static void zero_rows_are_skipped(void **state)
 {
     (void)state;

@@ -56,6 +56,27 @@ static void good_placement_has_no_violation(void **state)
     eplb_placement_destroy(&placement);
 }
 
+static void second_copies_may_be_allowed(void **state)
+{
+    (void)state;
+    eplb_placement *placement = make_good_placement();
+    int32_t row[64];
+    int32_t slots = eplb_placement_slots(placement);
+    memcpy(row, eplb_placement_row(placement, 0), (size_t)slots * sizeof(*row));
+    row[1] = row[0];
+    assert_ok(eplb_placement_set_row(placement, 0, row, NULL), NULL);
+    eplb_error error;
+    assert_status(eplb_placement_validate(placement, 0, &error), EPLB_ERROR_DATA, &error);
+    int64_t duplicates;
+    int64_t others;
+    assert_ok(eplb_placement_check(placement, 0, NULL, NULL, &duplicates, NULL), NULL);
+    assert_ok(
+        eplb_placement_check(placement, EPLB_VALIDATE_ALLOW_DUPLICATES, NULL, NULL, &others, NULL),
+        NULL);
+    assert_int_equal(duplicates - others, 1);
+    eplb_placement_destroy(&placement);
+}
+
 static void missing_expert_is_found(void **state)
 {
     (void)state;
@@ -261,7 +282,7 @@ static void unknown_violation_has_words_too(void **state)
 
 TEST_MAIN(cmocka_unit_test(unknown_violation_has_words_too),
           cmocka_unit_test(good_placement_has_no_violation),
-          cmocka_unit_test(missing_expert_is_found),
+          cmocka_unit_test(second_copies_may_be_allowed), cmocka_unit_test(missing_expert_is_found),
           cmocka_unit_test(second_copy_on_a_gpu_is_found),
           cmocka_unit_test(copies_on_neighbouring_gpus_are_fine),
           cmocka_unit_test(empty_slot_is_found_unless_allowed),

@@ -129,6 +129,9 @@ static void text_that_is_no_source_is_refused(void **state)
     assert_int_equal(mkdir("d", 0700), 0);
     test_write_text("a", counts);
     test_write_text("d/a", counts);
+    assert_int_equal(mkdir("links", 0700), 0);
+    test_write_text("links/rank0", counts);
+    assert_int_equal(symlink("rank0", "links/latest"), 0);
     static const struct {
         const char *text;
         const char *message;
@@ -143,6 +146,8 @@ static void text_that_is_no_source_is_refused(void **state)
         {"d,d/a", "source 'd,d/a': d/a twice"},
         {"d/a,d", "source 'd/a,d': d/a twice"},
         {"-,-", "source '-,-': standard input twice"},
+        {"a,./a", "source 'a,./a': ./a twice, also as a"},
+        {"links", "source 'links': links/rank0 twice, also as links/latest"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_refused(cases[i].text, EPLB_ERROR_ARGUMENT, cases[i].message);

@@ -403,6 +403,35 @@ static void files_that_are_read_twice_warn_once(void **state)
     }
 }
 
+/* Log hook, called when a file was read for the first time: the server goes on writing it. */
+static void append_step(void *context, int32_t level, const char *message)
+{
+    (void)level;
+    (void)message;
+    FILE *file = fopen(context, "ab");
+    assert_non_null(file);
+    fputs(ROW("3", "4", "1") ROW("3", "5", "1"), file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void file_that_grows_between_its_two_readings_is_refused(void **state)
+{
+    (void)state;
+    static const char *const text = "x=f";
+    test_write_text("f", ROW("1", "4", "1") ROW("1", "5", "1") ROW("2", "4", "1"));
+    eplb_hooks hooks;
+    eplb_hooks_init(&hooks);
+    hooks.log = append_step;
+    hooks.log_context = (void *)"f";
+    eplb_source_load_options options = sliced(2);
+    eplb_error error;
+    eplb_load *load;
+    assert_status(eplb_source_load(&load, &hooks, &text, 1, NULL, &options, &error),
+                  EPLB_ERROR_DATA, &error);
+    assert_string_equal(error.message, "x: changed while it was read");
+    assert_null(load);
+}
+
 static void arguments_out_of_range_are_refused(void **state)
 {
     (void)state;
@@ -463,5 +492,6 @@ TEST_MAIN(cmocka_unit_test(ranks_are_summed),
           INSIDE(layers_of_a_pipeline_stage_keep_their_ids),
           INSIDE(rows_of_another_width_are_refused),
           INSIDE(counts_whose_sum_is_too_large_are_refused),
-          INSIDE(files_that_are_read_twice_warn_once), INSIDE(arguments_out_of_range_are_refused),
-          INSIDE(failing_allocation_leaks_nothing))
+          INSIDE(files_that_are_read_twice_warn_once),
+          INSIDE(file_that_grows_between_its_two_readings_is_refused),
+          INSIDE(arguments_out_of_range_are_refused), INSIDE(failing_allocation_leaks_nothing))

@@ -281,16 +281,39 @@ static void current_placement_of_another_shape_is_refused(void **state)
     eplb_placement_destroy(&current);
 }
 
-static void invalid_current_placement_is_refused(void **state)
+static eplb_placement *current_of(const fixture *f, const int32_t *row)
 {
-    fixture *f = *state;
-    static const int32_t duplicate[SLOTS] = {0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 0};
     eplb_placement *current;
     assert_ok(eplb_placement_create(&current, NULL, f->cluster, LAYERS, EXPERTS, NULL), NULL);
     for (int32_t l = 0; l < LAYERS; l++) {
-        assert_ok(eplb_placement_set_row(current, l, duplicate, NULL), NULL);
+        assert_ok(eplb_placement_set_row(current, l, row, NULL), NULL);
     }
-    expect_failure(f, current, EPLB_ERROR_DATA, "current placement: layer 0: expert 3 twice");
+    return current;
+}
+
+static void invalid_current_placement_is_refused(void **state)
+{
+    fixture *f = *state;
+    static const int32_t missing[SLOTS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2};
+    eplb_placement *current = current_of(f, missing);
+    expect_failure(f, current, EPLB_ERROR_DATA, "current placement: layer 0: expert 9 has no");
+    eplb_placement_destroy(&current);
+}
+
+/* vllm-project/vllm#18343: such maps are in force, and a plan leads away from them. */
+static void second_copies_on_a_gpu_are_planned_away(void **state)
+{
+    fixture *f = *state;
+    static const int32_t duplicate[SLOTS] = {0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 0};
+    eplb_placement *current = current_of(f, duplicate);
+    assert_status(eplb_placement_validate(current, 0, NULL), EPLB_ERROR_DATA, NULL);
+    eplb_plan *plan = plan_of(f->load, f->cluster, current, NULL);
+    assert_int_equal(info_of(plan).valid, 1);
+    for (int32_t l = 0; l < LAYERS; l++) {
+        assert_true(layer_of(plan, l).copies > 0);
+        assert_true(!layer_of(plan, l).scored || layer_of(plan, l).imbalance_before >= 1.0);
+    }
+    eplb_plan_destroy(&plan);
     eplb_placement_destroy(&current);
 }
 
@@ -503,7 +526,34 @@ static void every_failing_allocation_is_an_error_without_a_leak(void **state)
 
 #define planned(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-TEST_MAIN(planned(plan_is_valid_and_scored_as_its_placement_is),
+/* 33 GPUs of two slots; the current placement pairs the two heavier experts, and is 1e-4 off. */
+static void layer_that_is_kept_within_the_tolerance_is_not_called_optimal(void **state)
+{
+    (void)state;
+    enum { MANY = 66 };
+    double row[MANY];
+    int32_t pairs[MANY];
+    for (int32_t e = 0; e < MANY; e++) {
+        row[e] = e < 2 ? 1.0 + 1e-4 : e < 4 ? 1.0 - 1e-4 : 1.0;
+        pairs[e] = e;
+    }
+    eplb_load *load = load_of(row, 1, MANY);
+    eplb_cluster *cluster = cluster_of(MANY / 2, 2, 0);
+    eplb_placement *current;
+    assert_ok(eplb_placement_create(&current, NULL, cluster, 1, MANY, NULL), NULL);
+    assert_ok(eplb_placement_set_row(current, 0, pairs, NULL), NULL);
+    eplb_plan *plan = plan_of(load, cluster, current, NULL);
+    assert_int_equal(info_of(plan).copies, 0);
+    assert_true(layer_of(plan, 0).imbalance_after > layer_of(plan, 0).lower_bound * (1.0 + 1e-5));
+    assert_int_equal(layer_of(plan, 0).stop, EPLB_STOP_EFFORT);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
+TEST_MAIN(cmocka_unit_test(layer_that_is_kept_within_the_tolerance_is_not_called_optimal),
+          planned(plan_is_valid_and_scored_as_its_placement_is),
           planned(layer_without_load_is_spread_and_not_scored),
           planned(load_of_zeros_alone_is_planned_without_nan),
           planned(layer_without_load_keeps_its_current_placement),
@@ -519,6 +569,7 @@ TEST_MAIN(planned(plan_is_valid_and_scored_as_its_placement_is),
           planned(options_out_of_range_are_refused),
           planned(current_placement_of_another_shape_is_refused),
           planned(invalid_current_placement_is_refused),
+          planned(second_copies_on_a_gpu_are_planned_away),
           planned(layer_ids_go_over_to_the_placement), planned(progress_is_told_of_every_layer),
           planned(cancelled_plan_is_valid_and_says_so),
           planned(shorter_options_of_an_older_caller_get_defaults),

@@ -145,6 +145,46 @@ static void pins_that_do_not_fit_are_refused(void **state)
     expect_failure(f, EPLB_ERROR_ARGUMENT, "number of pins -1");
 }
 
+static void pins_of_a_layer_that_is_not_there_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const eplb_pin pin = {.layer = LAYERS, .expert = 0, .gpu = 0};
+    f->options.pins = &pin;
+    f->options.pin_count = 1;
+    expect_failure(f, EPLB_ERROR_ARGUMENT, "pin 0: no layer 2, expert 0 or GPU 0");
+}
+
+static void more_pins_than_the_most_replicas_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const eplb_pin everywhere = {.layer = 0, .expert = 3, .gpu = -1};
+    f->options.pins = &everywhere;
+    f->options.pin_count = 1;
+    f->options.max_replicas = GPUS - 1;
+    expect_failure(f, EPLB_ERROR_INFEASIBLE,
+                   "layer 0: no way was found to keep all pins and limits of replicas");
+}
+
+/* Node 1 has room for four of six experts: two must be on node 0 twice. */
+static void a_current_placement_that_cannot_be_spread_further_is_kept(void **state)
+{
+    fixture *f = *state;
+    static const double alike[] = {1, 1, 1, 1, 1, 1};
+    static const int32_t row[] = {2, 3, 4, 5, 4, 5, 0, 1, 0, 1, 2, 3};
+    eplb_load *load = load_of(alike, 1, EXPERTS);
+    eplb_cluster *cluster = cluster_of(3, 4, 2);
+    eplb_placement *current;
+    assert_ok(eplb_placement_create(&current, NULL, cluster, 1, EXPERTS, NULL), NULL);
+    assert_ok(eplb_placement_set_row(current, 0, row, NULL), NULL);
+    f->options.spread_nodes = 1;
+    eplb_plan *plan = plan_of(load, cluster, current, &f->options);
+    assert_int_equal(info_of(plan).copies, 0);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void replicas_go_to_different_nodes_first(void **state)
 {
     fixture *f = *state;
@@ -208,6 +248,9 @@ TEST_MAIN(with_fixture(without_rules_the_hot_expert_is_everywhere),
           with_fixture(fewest_replicas_are_kept_in_every_layer),
           with_fixture(most_replicas_are_kept), with_fixture(pinned_replicas_are_there),
           with_fixture(pins_that_do_not_fit_are_refused),
+          with_fixture(pins_of_a_layer_that_is_not_there_are_refused),
+          with_fixture(more_pins_than_the_most_replicas_are_refused),
+          with_fixture(a_current_placement_that_cannot_be_spread_further_is_kept),
           with_fixture(replicas_go_to_different_nodes_first),
           with_fixture(current_placement_is_kept_only_if_it_keeps_the_rules),
           with_fixture(classical_algorithm_knows_no_rules),

@@ -246,7 +246,7 @@ static void layer_without_load_in_any_scenario_is_not_scored(void **state)
     assert_int_equal(layer_of(plan, 0).scored, 0);
     assert_true(layer_of(plan, 0).imbalance_after == 0.0);
     for (int32_t objective = 0; objective <= EPLB_OBJECTIVE_SUM; objective++) {
-        assert_true(value_of(plan, load, 0, objective) == 0.0);
+        assert_true(value_of(plan, load, 0, (eplb_objective)objective) == 0.0);
     }
     double value;
     eplb_error error;
@@ -364,6 +364,49 @@ static void objectives_have_the_names_of_the_command(void **state)
     assert_string_equal(eplb_objective_name((eplb_objective)3), "unknown");
 }
 
+static eplb_load *one_layer_load(double value, double weight)
+{
+    eplb_load *load;
+    assert_ok(eplb_load_create(&load, NULL, 2, 1, EXPERTS, NULL), NULL);
+    for (int32_t k = 0; k < 2; k++) {
+        double row[EXPERTS] = {0};
+        row[k] = value;
+        row[k + 2] = value / 4;
+        assert_ok(eplb_load_set_row(load, k, 0, row, NULL), NULL);
+        assert_ok(eplb_load_set_scenario(load, k, NULL, weight, NULL), NULL);
+    }
+    return load;
+}
+
+static void expect_plan_as_of_small_numbers(double value, double weight)
+{
+    eplb_load *small = one_layer_load(1.0, 1.0);
+    eplb_load *large = one_layer_load(value, weight);
+    eplb_plan *expected = plan_for(small, NULL, EPLB_OBJECTIVE_MEAN_OF_MAX);
+    eplb_plan *plan = plan_for(large, NULL, EPLB_OBJECTIVE_MEAN_OF_MAX);
+    assert_close(layer_of(plan, 0).imbalance_after, layer_of(expected, 0).imbalance_after, 1e-12);
+    assert_close(value_of(plan, large, 0, EPLB_OBJECTIVE_MEAN_OF_MAX),
+                 layer_of(expected, 0).imbalance_after, 1e-12);
+    eplb_plan_destroy(&plan);
+    eplb_plan_destroy(&expected);
+    eplb_load_destroy(&large);
+    eplb_load_destroy(&small);
+}
+
+static void scenarios_whose_sum_overflows_are_planned(void **state)
+{
+    (void)state;
+    expect_plan_as_of_small_numbers(1e308, 1.0);
+    expect_plan_as_of_small_numbers(1e10, 1e300);
+}
+
+static void weights_whose_sum_overflows_or_vanishes_are_weighed(void **state)
+{
+    (void)state;
+    expect_plan_as_of_small_numbers(1.0, 1.7e308);
+    expect_plan_as_of_small_numbers(1e-20, 1e-310);
+}
+
 TEST_MAIN(cmocka_unit_test(default_effort_finds_the_optimum_of_small_layers),
           cmocka_unit_test(mean_of_max_weighs_the_scenarios),
           cmocka_unit_test(max_of_max_is_the_worst_scenario),
@@ -374,5 +417,7 @@ TEST_MAIN(cmocka_unit_test(default_effort_finds_the_optimum_of_small_layers),
           cmocka_unit_test(plan_of_its_own_result_moves_nothing),
           cmocka_unit_test(more_effort_takes_more_of_the_imbalance_away),
           cmocka_unit_test(loads_of_any_magnitude_plan_alike),
+          cmocka_unit_test(scenarios_whose_sum_overflows_are_planned),
+          cmocka_unit_test(weights_whose_sum_overflows_or_vanishes_are_weighed),
           cmocka_unit_test(every_failing_allocation_is_an_error_without_a_leak),
           cmocka_unit_test(objectives_have_the_names_of_the_command))
