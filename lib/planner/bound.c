@@ -4,9 +4,12 @@
 #include "base/memory.h"
 #include "model/cluster.h"
 #include "model/row.h"
-#include "planner/layer.h"
+#include "planner/solve.h"
 
-static double relative_bound(const eplb_layer *layer)
+/* The proof gets what a plan of the default effort gives it. */
+#define DEFAULT_EFFORT 5
+
+static double relative_bound(eplb_layer *layer)
 {
     double total = 0.0;
     for (int32_t e = 0; e < layer->shape->experts; e++) {
@@ -15,7 +18,11 @@ static double relative_bound(const eplb_layer *layer)
     if (!(total > 0.0)) {
         return 0.0;
     }
-    double bound = eplb_layer_bound(layer) / total * (double)layer->shape->gpus;
+    eplb_effort effort = eplb_effort_of(DEFAULT_EFFORT, layer->shape->slots);
+    double simple = eplb_layer_bound(layer);
+    /* With two slots a GPU no placement is above twice the largest share. */
+    double raised = eplb_layer_raise_bound(layer, simple, 2.0 * simple, &effort);
+    double bound = raised / total * (double)layer->shape->gpus;
     return bound > 1.0 ? bound : 1.0; /* rounding */
 }
 

@@ -35,6 +35,24 @@ struct eplb_shape {
     const eplb_rules *rules; /* NULL: a placement only has to be valid */
 };
 
+/* Whether every GPU has two slots, or three. */
+static inline bool eplb_shape_has_pairs(const eplb_shape *shape)
+{
+    return shape->uniform && shape->slots == 2 * shape->gpus;
+}
+
+static inline bool eplb_shape_has_triples(const eplb_shape *shape)
+{
+    return shape->uniform && shape->slots == 3 * shape->gpus;
+}
+
+/* Of one expert, when each other has at least one. */
+static inline int32_t eplb_shape_most_replicas(const eplb_shape *shape)
+{
+    int32_t spare = shape->slots - shape->experts;
+    return spare + 1 < shape->gpus ? spare + 1 : shape->gpus;
+}
+
 eplb_status eplb_shape_init(eplb_shape *shape, const eplb_hooks *hooks, const eplb_cluster *cluster,
                             int32_t experts, eplb_error *error);
 void eplb_shape_free(eplb_shape *shape, const eplb_hooks *hooks);
@@ -58,6 +76,8 @@ struct eplb_layer {
     int32_t *first;        /* [experts] first replica of the expert */
     int32_t *next;         /* [slots] next replica of the same expert, -1 at the end */
 
+    struct eplb_pair_bound *pairs; /* NULL unless the shape has pairs */
+
     int64_t moves; /* counted work */
 
     /* Scratch of the steps, free between their calls. */
@@ -75,7 +95,7 @@ struct eplb_layer {
 eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
                             eplb_error *error);
 
-/* Only what eplb_layer_counts and eplb_layer_bound use. */
+/* Only what eplb_layer_counts, eplb_layer_bound and eplb_layer_pair_bound use. */
 eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
                                    const eplb_shape *shape, eplb_error *error);
 void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks);
@@ -204,6 +224,12 @@ bool eplb_layer_pair_counts(eplb_layer *layer, double bound, double enough,
  * Returns the largest load reached.
  */
 double eplb_layer_search(eplb_layer *layer, double bound, double enough, const eplb_budget *budget);
+
+/*
+ * Packs the counts at hand anew for three slots a GPU, starting from an indexed placement and never
+ * ending with a worse one; for other shapes it does nothing. Returns the largest load reached.
+ */
+double eplb_layer_fill(eplb_layer *layer, double bound, double enough, const eplb_budget *budget);
 
 /*
  * The classical algorithm of deepseek-ai/EPLB: whole groups of experts to nodes, replicas within

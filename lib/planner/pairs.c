@@ -219,8 +219,7 @@ static void restore_counts(pairing *p)
 bool eplb_layer_pair_counts(eplb_layer *layer, double bound, double enough,
                             const eplb_budget *budget)
 {
-    if (!layer->shape->uniform || layer->shape->rules != NULL ||
-        layer->shape->slots != 2 * layer->shape->gpus) {
+    if (!eplb_shape_has_pairs(layer->shape) || layer->shape->rules != NULL) {
         return false;
     }
     pairing p = {

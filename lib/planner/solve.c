@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "planner/solve.h"
 
+#include "planner/pair_bound.h"
+
 /* Layers of so few slots are cheap to search, and their steps are few and large: they get more and
  * hotter rounds, and end only at their bound. */
 #define SMALL_LAYER 64
@@ -27,6 +29,15 @@ eplb_effort eplb_effort_of(int32_t level, int32_t slots)
     }
     return effort;
 }
+
+/* With three slots a GPU the search only has to find good counts, in this part of its rounds; the
+ * packing has so many times its rounds. */
+#define COUNT_PART 4
+#define FILL_ROUNDS 2
+/* A search for a bound takes one step for so many moves of a round, and goes no closer than this,
+ * relatively. */
+#define MOVES_PER_STEP 64
+#define CLOSEST 1e-6
 
 /* Packs the counts at hand and mends by swaps; returns the largest load. */
 static double build(eplb_layer *layer, double enough)
@@ -90,23 +101,66 @@ static bool try_pairs(eplb_layer *layer, double bound, double enough, const eplb
     return true;
 }
 
+/* With three slots a GPU the search gets stuck before it has balanced what its counts allow. */
+static double search_triples(eplb_layer *layer, double bound, double enough,
+                             const eplb_budget *budget)
+{
+    eplb_budget part = *budget;
+    part.rounds = budget->rounds / COUNT_PART;
+    double found = eplb_layer_search(layer, bound, enough, &part);
+    part.rounds = budget->rounds * FILL_ROUNDS;
+    double filled = eplb_layer_fill(layer, bound, enough, &part);
+    if (filled < found) {
+        return filled;
+    }
+    part.rounds = budget->rounds - budget->rounds / COUNT_PART;
+    return eplb_layer_search(layer, bound, enough, &part);
+}
+
+static double search(eplb_layer *layer, double bound, double enough, const eplb_budget *budget)
+{
+    bool is_small = layer->shape->slots <= SMALL_LAYER;
+    return eplb_shape_has_triples(layer->shape) && !is_small
+               ? search_triples(layer, bound, enough, budget)
+               : eplb_layer_search(layer, bound, enough, budget);
+}
+
+double eplb_layer_raise_bound(eplb_layer *layer, double bound, double worst,
+                              const eplb_effort *effort)
+{
+    if (layer->pairs == NULL) {
+        return bound;
+    }
+    double tolerance = effort->tolerance > CLOSEST ? effort->tolerance : CLOSEST;
+    int64_t steps = effort->budget.moves_per_round / MOVES_PER_STEP;
+    return eplb_layer_pair_bound(layer, bound, worst, tolerance, steps);
+}
+
+/* How large a load is optimal but for rounding, or within a tolerance of the bound. */
+static double within(double bound, double tolerance)
+{
+    return bound * (1.0 + (tolerance > EPLB_ROUNDING ? tolerance : EPLB_ROUNDING));
+}
+
 eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double *bound)
 {
     layer->moves = 0;
     eplb_layer_counts(layer);
     *bound = eplb_layer_bound(layer);
-    double optimal = *bound * (1.0 + EPLB_ROUNDING);
-    double enough = *bound * (1.0 + effort->tolerance);
-    enough = enough > optimal ? enough : optimal;
+    double enough = within(*bound, effort->tolerance);
     double worst = build(layer, enough);
     bool has_other = worst > enough && try_fillers(layer, enough, &worst);
     if (effort->budget.rounds == 0) {
-        return worst <= optimal ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
+        return worst <= within(*bound, 0.0) ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
+    }
+    if (worst > enough) {
+        *bound = eplb_layer_raise_bound(layer, *bound, worst, effort);
+        enough = within(*bound, effort->tolerance);
     }
     bool is_small = layer->shape->slots <= SMALL_LAYER;
     bool searched = worst > enough && try_pairs(layer, *bound, enough, &effort->budget, &worst);
     if (worst > enough && (!searched || is_small)) {
-        worst = eplb_layer_search(layer, *bound, enough, &effort->budget);
+        worst = search(layer, *bound, enough, &effort->budget);
     }
     if (worst > enough && has_other && is_small) {
         exchange_start(layer);
@@ -117,5 +171,5 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
             exchange_start(layer);
         }
     }
-    return worst <= optimal ? EPLB_STOP_OPTIMAL : EPLB_STOP_EFFORT;
+    return worst <= within(*bound, 0.0) ? EPLB_STOP_OPTIMAL : EPLB_STOP_EFFORT;
 }

@@ -33,6 +33,7 @@ static const shape shapes[] = {
     {"large-4", 256, 72, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
     {"large-3", 256, 96, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
     {"large-2", 256, 144, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"filled-3", 256, 110, 330, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
     {"greedy", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
     {"small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
     {"reference", 256, 32, 288, 5, EPLB_ALGORITHM_EPLB, 1, 0, 0, 0, 0},

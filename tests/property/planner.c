@@ -299,14 +299,15 @@ static void try_gpu(brute_force *b, int32_t gpu)
     }
 }
 
-static brute_force draw_tiny(eplb_random *random)
+static brute_force draw_tiny(eplb_random *random, int32_t least_slots, int32_t most_slots,
+                             int32_t most_scenarios)
 {
     brute_force b = {.best = INFINITY};
     b.gpus = draw(random, 2, TINY_GPUS);
-    b.slots_per_gpu = draw(random, 1, 4);
+    b.slots_per_gpu = draw(random, least_slots, most_slots);
     int32_t most = b.gpus * b.slots_per_gpu;
     b.experts = draw(random, b.slots_per_gpu, most < TINY_EXPERTS ? most : TINY_EXPERTS);
-    b.scenarios = draw(random, 1, TINY_SCENARIOS);
+    b.scenarios = draw(random, 1, most_scenarios);
     b.largest_counts = draw(random, 0, 1) == 1;
     for (int32_t k = 0; k < b.scenarios; k++) {
         draw_loads(random, b.loads[k], b.experts);
@@ -346,7 +347,7 @@ static void tiny_plans_are_those_of_brute_force(void **state)
     {
         eplb_random random;
         eplb_random_seed(&random, seed);
-        brute_force b = draw_tiny(&random);
+        brute_force b = draw_tiny(&random, 1, 4, TINY_SCENARIOS);
         eplb_plan_layer layer = plan_tiny(&b);
         assert_true(layer.imbalance_after >= b.best * (1.0 - 1e-9));
         assert_true(layer.lower_bound <= b.best * (1.0 + 1e-9));
@@ -357,6 +358,63 @@ static void tiny_plans_are_those_of_brute_force(void **state)
     assert_true(optimal * 100 >= tried * 99);
 }
 
+static double bound_of(const double *loads, int32_t experts, int32_t gpus, int32_t slots_per_gpu)
+{
+    eplb_cluster *cluster;
+    double bound;
+    assert_ok(eplb_cluster_create(&cluster, NULL, gpus, slots_per_gpu, 0, NULL), NULL);
+    assert_ok(eplb_lower_bound(cluster, loads, experts, &bound, NULL), NULL);
+    eplb_cluster_destroy(&cluster);
+    return bound;
+}
+
+static void no_bound_is_above_brute_force(void **state)
+{
+    (void)state;
+    int tight = 0;
+    FOR_EACH_SEED(seed, 3000)
+    {
+        eplb_random random;
+        eplb_random_seed(&random, seed);
+        brute_force b = draw_tiny(&random, 2, 3, 1);
+        double bound = bound_of(b.loads[0], b.experts, b.gpus, b.slots_per_gpu);
+        assert_true(bound <= b.best * (1.0 + 1e-12));
+        tight += b.slots_per_gpu == 2 && bound >= b.best * (1.0 - 1e-5);
+    }
+    print_message("%d bounds for two slots a GPU are the optimum\n", tight);
+    assert_true(tight > 900);
+}
+
+static void no_bound_is_above_what_a_long_search_finds(void **state)
+{
+    (void)state;
+    FOR_EACH_SEED(seed, 3)
+    {
+        eplb_random random;
+        eplb_random_seed(&random, seed);
+        double loads[MOST_EXPERTS];
+        int32_t gpus = draw(&random, MOST_EXPERTS / 2, MOST_EXPERTS);
+        draw_loads(&random, loads, MOST_EXPERTS);
+        eplb_load *load;
+        eplb_cluster *cluster;
+        eplb_plan *plan;
+        eplb_plan_options options;
+        eplb_plan_options_init(&options);
+        options.effort = 9;
+        assert_ok(eplb_load_create(&load, NULL, 1, 1, MOST_EXPERTS, NULL), NULL);
+        assert_ok(eplb_load_set_row(load, 0, 0, loads, NULL), NULL);
+        assert_ok(eplb_cluster_create(&cluster, NULL, gpus, 2, 0, NULL), NULL);
+        assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, NULL), NULL);
+        double bound = bound_of(loads, MOST_EXPERTS, gpus, 2);
+        assert_true(bound <= layer_of(plan, 0).imbalance_after * (1.0 + 1e-12));
+        eplb_plan_destroy(&plan);
+        eplb_cluster_destroy(&cluster);
+        eplb_load_destroy(&load);
+    }
+}
+
 TEST_MAIN(seeded_test(every_plan_keeps_its_contract),
           seeded_test(plan_is_never_worse_than_what_it_starts_from),
-          seeded_test(plans_keep_their_rules), seeded_test(tiny_plans_are_those_of_brute_force))
+          seeded_test(plans_keep_their_rules), seeded_test(tiny_plans_are_those_of_brute_force),
+          seeded_test(no_bound_is_above_brute_force),
+          seeded_test(no_bound_is_above_what_a_long_search_finds))

@@ -22,7 +22,7 @@ static void hot_expert_without_spare_slots_is_the_bound(void **state)
 {
     (void)state;
     static const double loads[4] = {9, 1, 1, 1};
-    assert_close(bound_of(loads, 4, 2, 2), 9.0 / 6.0, 1e-15);
+    assert_close(bound_of(loads, 4, 4, 1), 9.0 / 3.0, 1e-15);
 }
 
 static void hot_expert_has_at_most_one_replica_on_each_gpu(void **state)
@@ -31,10 +31,43 @@ static void hot_expert_has_at_most_one_replica_on_each_gpu(void **state)
     static const double loads[3] = {90, 1, 1};
     /* Six slots on two GPUs: 3 of them could hold expert 0, but there are only 2 GPUs. */
     assert_close(bound_of(loads, 3, 2, 3), 1.0, 1e-15);
-    /* Two spare slots for two hot experts: one keeps a single replica, or both have two. */
     static const double two[4] = {60, 40, 1, 1};
-    assert_close(bound_of(two, 4, 3, 2), 102.0 / 102.0, 1e-15);
     assert_close(bound_of(two, 4, 5, 1), 40.0 / (102.0 / 5.0), 1e-15);
+}
+
+static void share_in_one_of_two_slots_needs_a_partner(void **state)
+{
+    (void)state;
+    /* 9 beside 1 */
+    static const double one[4] = {9, 1, 1, 1};
+    assert_close(bound_of(one, 4, 2, 2), 10.0 / 6.0, 1e-5);
+    /* 30 beside 1 twice, and 20 beside 20; all other counts are worse. */
+    static const double two[4] = {60, 40, 1, 1};
+    assert_close(bound_of(two, 4, 3, 2), 40.0 / 34.0, 1e-5);
+    /* The mean is 1, and no share needs to be above it; but only two are small. */
+    static const double three[6] = {1, 1, 1, 1, 0.1, 0.1};
+    assert_close(bound_of(three, 6, 3, 2), 2.0 / 1.4, 1e-5);
+}
+
+static void more_heavy_shares_than_are_told_apart_are_bounded(void **state)
+{
+    (void)state;
+    double loads[400];
+    for (int32_t e = 0; e < 400; e++) {
+        loads[e] = e < 240 ? 1000.0 + e : 400.0 + 3.0 * (e - 240);
+    }
+    eplb_plan_options options;
+    eplb_plan_options_init(&options);
+    options.effort = 3;
+    eplb_load *load = load_of(loads, 1, 400);
+    eplb_cluster *cluster = cluster_of(250, 2, 0);
+    eplb_plan *plan = plan_of(load, cluster, NULL, &options);
+    double bound = bound_of(loads, 400, 250, 2);
+    assert_true(bound > 1.01);
+    assert_true(bound <= layer_of(plan, 0).imbalance_after);
+    eplb_plan_destroy(&plan);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
 }
 
 static void no_load_has_no_bound(void **state)
@@ -61,7 +94,31 @@ static void bad_arguments_are_refused(void **state)
     eplb_cluster_destroy(&cluster);
 }
 
+static eplb_status bound_pairs(const eplb_hooks *hooks, void *context)
+{
+    (void)context;
+    static const double loads[4] = {9, 1, 1, 1};
+    eplb_cluster *cluster = NULL;
+    double bound;
+    eplb_status status = eplb_cluster_create(&cluster, hooks, 2, 2, 0, NULL);
+    if (status == EPLB_OK) {
+        status = eplb_lower_bound(cluster, loads, 4, &bound, NULL);
+    }
+    eplb_cluster_destroy(&cluster);
+    return status;
+}
+
+static void every_failing_allocation_is_an_error_without_a_leak(void **state)
+{
+    (void)state;
+    test_each_failing_allocation(bound_pairs, NULL);
+}
+
 TEST_MAIN(cmocka_unit_test(equal_loads_are_bounded_by_the_mean),
           cmocka_unit_test(hot_expert_without_spare_slots_is_the_bound),
           cmocka_unit_test(hot_expert_has_at_most_one_replica_on_each_gpu),
-          cmocka_unit_test(no_load_has_no_bound), cmocka_unit_test(bad_arguments_are_refused))
+          cmocka_unit_test(share_in_one_of_two_slots_needs_a_partner),
+          cmocka_unit_test(more_heavy_shares_than_are_told_apart_are_bounded),
+          cmocka_unit_test(no_load_has_no_bound),
+          cmocka_unit_test(every_failing_allocation_is_an_error_without_a_leak),
+          cmocka_unit_test(bad_arguments_are_refused))

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "model/placement.h"
 #include "planner/layer.h"
+#include "planner/pair_bound.h"
 
 #define SEEDS 400
 
@@ -40,17 +41,23 @@ static bool setup(fixture *f, uint64_t seed)
     return true;
 }
 
-/* Two slots on each of a few GPUs. */
-static void setup_pairs(fixture *f, uint64_t seed)
+/* So many slots on each GPU. */
+static void setup_equal(fixture *f, uint64_t seed, int32_t slots, int32_t most_gpus)
 {
     eplb_random random;
     eplb_random_seed(&random, seed);
     eplb_hooks_init(&f->hooks);
-    int32_t gpus = draw(&random, 2, 5);
-    int32_t experts = draw(&random, 2, 2 * gpus);
+    int32_t gpus = draw(&random, 2, most_gpus);
+    int32_t most = slots * gpus < MOST_EXPERTS ? slots * gpus : MOST_EXPERTS;
+    int32_t experts = draw(&random, slots, most);
     draw_loads(&random, f->loads, experts);
-    assert_ok(eplb_cluster_create(&f->cluster, NULL, gpus, 2, 0, NULL), NULL);
+    assert_ok(eplb_cluster_create(&f->cluster, NULL, gpus, slots, 0, NULL), NULL);
     make_layer(f, experts);
+}
+
+static void setup_pairs(fixture *f, uint64_t seed)
+{
+    setup_equal(f, seed, 2, 5);
 }
 
 static void teardown(fixture *f)
@@ -288,8 +295,79 @@ static void other_shapes_have_no_pairs(void **state)
     assert_true(refused > SEEDS / 10);
 }
 
+/* The pairing lets an expert meet itself: no placement is better. */
+static void pair_bound_is_never_above_the_best_pairing_and_mostly_meets_it(void **state)
+{
+    (void)state;
+    int raised = 0;
+    int tight = 0;
+    FOR_EACH_SEED(seed, 5 * SEEDS)
+    {
+        fixture f;
+        setup_pairs(&f, seed);
+        eplb_layer_counts(&f.layer);
+        double simple = eplb_layer_bound(&f.layer);
+        double bound = eplb_layer_pair_bound(&f.layer, simple, 2.0 * simple, 1e-6, 300);
+        double best = best_folded(&f, 0, f.shape.slots);
+        assert_true(bound >= simple);
+        assert_true(bound <= best * (1.0 + 1e-12));
+        raised += bound > simple * (1.0 + 1e-6);
+        tight += bound >= best * (1.0 - 1e-5);
+        teardown(&f);
+    }
+    print_message("%d of %d bounds are raised, %d meet the best pairing\n", raised, 5 * SEEDS,
+                  tight);
+    assert_true(raised > SEEDS);
+    assert_true(tight * 10 >= 5 * SEEDS * 8);
+}
+
+static void filling_never_ends_worse_and_says_what_it_reached(void **state)
+{
+    (void)state;
+    static const eplb_budget budget = {.rounds = 8, .moves_per_round = 500};
+    int improved = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        fixture f;
+        setup_equal(&f, seed, 3, 21); /* more GPUs than are packed last, too */
+        eplb_layer_counts(&f.layer);
+        double bound = eplb_layer_bound(&f.layer);
+        eplb_layer_pack(&f.layer);
+        double before = eplb_layer_worst(&f.layer);
+        double reached = eplb_layer_fill(&f.layer, bound, bound, &budget);
+        assert_consistent(&f);
+        assert_true(reached == eplb_layer_worst(&f.layer));
+        assert_true(reached <= before);
+        assert_true(reached >= bound * (1.0 - 1e-12));
+        improved += reached < before * (1.0 - 1e-9);
+        teardown(&f);
+    }
+    print_message("%d of %d placements are better filled\n", improved, SEEDS);
+    assert_true(improved > SEEDS / 20);
+}
+
+static void other_shapes_are_not_filled(void **state)
+{
+    (void)state;
+    static const eplb_budget budget = {.rounds = 8, .moves_per_round = 500};
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        fixture f;
+        setup_pairs(&f, seed);
+        eplb_layer_counts(&f.layer);
+        eplb_layer_pack(&f.layer);
+        double before = eplb_layer_worst(&f.layer);
+        assert_true(eplb_layer_fill(&f.layer, 0.0, 0.0, &budget) == before);
+        assert_int_equal(f.layer.moves, 0);
+        teardown(&f);
+    }
+}
+
 TEST_MAIN(seeded_test(counts_are_those_of_adams_method),
           seeded_test(packing_is_consistent_on_every_shape_that_fits),
           seeded_test(pair_counts_are_nearly_always_the_best),
           seeded_test(other_shapes_have_no_pairs), seeded_test(swaps_never_raise_the_largest_load),
+          seeded_test(pair_bound_is_never_above_the_best_pairing_and_mostly_meets_it),
+          seeded_test(filling_never_ends_worse_and_says_what_it_reached),
+          seeded_test(other_shapes_are_not_filled),
           seeded_test(search_never_ends_worse_and_says_what_it_reached))
