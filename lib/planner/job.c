@@ -310,9 +310,9 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
     double tolerance = eplb_effort_of(job->options->effort, r->shape.slots).tolerance;
     double before = cost_of(w, eplb_placement_row(job->current, index), result->imbalance_before);
     double after = cost_of(w, eplb_placement_row(job->placement, index), result->imbalance_after);
-    bool traffic_counts = job->options->node_cost > 0.0;
-    if (before <= after * (1.0 + (traffic_counts ? tolerance : 0.0) + EPLB_ROUNDING) ||
-        (!traffic_counts && before <= result->lower_bound * (1.0 + tolerance))) {
+    /* No bound is known of an imbalance with the price of traffic. */
+    double least = job->options->node_cost > 0.0 ? after : result->lower_bound;
+    if (before <= after * (1.0 + EPLB_ROUNDING) || before <= least * (1.0 + tolerance)) {
         keep_current(r, index);
         result->imbalance_after = result->imbalance_before;
     }
