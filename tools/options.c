@@ -59,11 +59,29 @@ static int parse_seed(const parser *self, const option *opt, const char *text, u
     return EXIT_DONE;
 }
 
-static int parse_real(const parser *self, const option *opt, const char *text, double *target)
+/* False: the text is no decimal number. */
+static bool read_decimal(const char *text, double *number)
 {
     char *end;
-    double number = strtod(text, &end);
-    bool is_decimal = text[strspn(text, "0123456789.e+-")] == '\0' && end != text && *end == '\0';
+    *number = strtod(text, &end);
+    return text[strspn(text, "0123456789.e+-")] == '\0' && end != text && *end == '\0';
+}
+
+static int parse_amount(const parser *self, const option *opt, const char *text, double *target)
+{
+    double number;
+    if (!read_decimal(text, &number) || !(number >= opt->minimum && number <= opt->maximum)) {
+        return usage_error(self->command->name, "--%s '%s': not a number in %d..%d", opt->name,
+                           text, opt->minimum, opt->maximum);
+    }
+    *target = number;
+    return EXIT_DONE;
+}
+
+static int parse_real(const parser *self, const option *opt, const char *text, double *target)
+{
+    double number;
+    bool is_decimal = read_decimal(text, &number);
     if (!is_decimal || !(number > opt->minimum && number <= opt->maximum)) {
         return usage_error(self->command->name, "--%s '%s': not a number above %d and up to %d",
                            opt->name, text, opt->minimum, opt->maximum);
@@ -210,6 +228,8 @@ static int set_value(const parser *self, const option *opt, const char *text)
         return parse_seed(self, opt, text, target);
     case OPTION_REAL:
         return parse_real(self, opt, text, target);
+    case OPTION_AMOUNT:
+        return parse_amount(self, opt, text, target);
     case OPTION_CHOICE:
         return parse_choice(self, opt, text, target);
     case OPTION_TEXT:

@@ -15,6 +15,7 @@ typedef enum option_kind {
     OPTION_INT,    /* int32_t in minimum..maximum */
     OPTION_SEED,   /* uint64_t, all values */
     OPTION_REAL,   /* double above `minimum`, at most `maximum` */
+    OPTION_AMOUNT, /* double in minimum..maximum */
     OPTION_CHOICE, /* int32_t, an index into `choices` */
     OPTION_TEXT,   /* const char *, not empty */
     OPTION_TEXTS,  /* text_list; may be given more than once */

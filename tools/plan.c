@@ -28,7 +28,8 @@ typedef struct plan_job {
     eplb_placement *current; /* NULL: none */
     eplb_cluster *cluster;
     eplb_plan *plan;
-    eplb_placement *repaired; /* NULL: the plan is valid or stays as it is */
+    eplb_plan *without_groups; /* NULL: the plan keeps no groups on nodes */
+    eplb_placement *repaired;  /* NULL: the plan is valid or stays as it is */
     int64_t repaired_slots;
 } plan_job;
 
@@ -139,7 +140,13 @@ static eplb_status check_lost_experts(plan_job *self, eplb_error *error)
     return EPLB_OK;
 }
 
-static eplb_status make_plan(plan_job *self, eplb_error *error)
+static int32_t groups_of(const plan_values *values)
+{
+    return values->groups != NOT_GIVEN ? values->groups : 1;
+}
+
+static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **plan,
+                                  eplb_error *error)
 {
     const plan_values *values = self->values;
     eplb_pin *pins;
@@ -159,16 +166,26 @@ static eplb_status make_plan(plan_job *self, eplb_error *error)
     planning.min_replicas = values->min_replicas;
     planning.max_replicas = values->max_replicas;
     planning.spread_nodes = values->spread_nodes ? 1 : 0;
-    planning.groups = values->groups != NOT_GIVEN ? values->groups : 1;
+    planning.groups = groups;
+    planning.node_cost = values->node_cost;
     planning.pin_count = values->pins.count;
     planning.pins = pins;
     planning.progress = progress_report;
     planning.progress_context = &shown;
-    status = eplb_plan_create(&self->plan, &self->hooks, self->load, self->cluster, self->current,
+    status = eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
                               &planning, error);
     progress_end(&shown);
     free(pins);
     return status;
+}
+
+/* Groups on nodes are never free: a second plan tells their price. */
+static eplb_status make_plan(plan_job *self, eplb_error *error)
+{
+    int32_t groups = groups_of(self->values);
+    eplb_status status = make_plan_with(self, groups, &self->plan, error);
+    return status == EPLB_OK && groups > 1 ? make_plan_with(self, 1, &self->without_groups, error)
+                                           : status;
 }
 
 static eplb_status repair(plan_job *self, eplb_error *error)
@@ -264,6 +281,10 @@ static int run(plan_job *self)
     const plan_subject subject = {.load = self->load,
                                   .objective = (eplb_objective)self->values->objective,
                                   .plan = self->plan,
+                                  .groups = groups_of(self->values),
+                                  .without_groups = self->without_groups,
+                                  .has_node_cost = self->values->node_cost >= 0.0,
+                                  .node_cost = self->values->node_cost,
                                   .placement = result_of(self),
                                   .current = self->current,
                                   .expert_bytes = self->values->expert_bytes};
@@ -278,6 +299,7 @@ static int run(plan_job *self)
 static void release(plan_job *self)
 {
     eplb_placement_destroy(&self->repaired);
+    eplb_plan_destroy(&self->without_groups);
     eplb_plan_destroy(&self->plan);
     eplb_cluster_destroy(&self->cluster);
     eplb_placement_destroy(&self->current);

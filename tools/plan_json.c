@@ -89,6 +89,46 @@ static void add_scenarios(cJSON *document, const plan_report *self)
     }
 }
 
+static void add_choices(cJSON *document, const plan_report *self)
+{
+    bool has_choices = self->nodes.has_node_cost;
+    json_add_number(document, "node_cost", has_choices, self->nodes.node_cost);
+    if (!has_choices) {
+        return;
+    }
+    cJSON *list = cJSON_AddArrayToObject(document, "node_choices");
+    for (int32_t i = 0; i < EPLB_NODE_CHOICES; i++) {
+        const eplb_node_choice *choice = &self->nodes.choices[i];
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddBoolToObject(object, "exchanges", choice->exchanges != 0);
+        cJSON_AddNumberToObject(object, "tolerance", choice->tolerance);
+        json_add_number(object, "imbalance_mean", self->scored_layers > 0, choice->imbalance_mean);
+        json_add_number(object, "imbalance_worst", self->scored_layers > 0,
+                        choice->imbalance_worst);
+        json_add_number(object, "cross_node", self->scored_layers > 0, choice->cross_node);
+        cJSON_AddItemToArray(list, object);
+    }
+}
+
+static void add_nodes(cJSON *document, const plan_report *self)
+{
+    const plan_nodes *nodes = &self->nodes;
+    bool has_traffic = nodes->nodes > 1 && self->scored_layers > 0;
+    json_add_integer(document, "nodes", nodes->nodes);
+    cJSON_AddStringToObject(document, "hierarchy", nodes->groups > 1 ? "groups" : "none");
+    json_add_integer(document, "groups", nodes->groups);
+    if (nodes->groups > 1) {
+        json_add_summary(document, "imbalance_without_hierarchy", self->scored_layers > 0,
+                         &nodes->without_groups);
+    } else {
+        cJSON_AddNullToObject(document, "imbalance_without_hierarchy");
+    }
+    json_add_number(document, "cross_node_before", has_traffic && self->has_current,
+                    nodes->cross_node_before);
+    json_add_number(document, "cross_node_after", has_traffic, nodes->cross_node_after);
+    add_choices(document, self);
+}
+
 static void add_losses(cJSON *document, const plan_report *self)
 {
     cJSON *list = cJSON_AddArrayToObject(document, "lost_experts");
@@ -113,6 +153,7 @@ int plan_report_print_json(const plan_report *self, int exit_code)
         json_add_text(document, "out", self->out);
         cJSON_AddStringToObject(document, "format", eplb_format_name(self->format));
     }
+    add_nodes(document, self);
     add_scenarios(document, self);
     add_losses(document, self);
     add_layers(document, self);

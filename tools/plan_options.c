@@ -12,8 +12,9 @@
 
 const char *const plan_algorithms[] = {"search", "eplb", NULL};
 
-/* In the order of eplb_objective, and of the values of --lost-experts. */
+/* In the order of eplb_objective, and of the values of --hierarchy and --lost-experts. */
 static const char *const objectives[] = {"mean-of-max", "max-of-max", "sum", NULL};
+static const char *const hierarchies[] = {"none", "groups", NULL};
 static const char *const lost_choices[] = {"load", "fail", NULL};
 
 #define AT(field) offsetof(plan_values, field)
@@ -44,8 +45,8 @@ static const option options[] = {
     {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
      NULL},
     {"gpus-per-node", "N",
-     "GPUs of a node (default: all on one node), for --spread-nodes and --groups", OPTION_INT,
-     AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
+     "GPUs of a node (default: all on one node), for --spread-nodes, --hierarchy and --node-cost",
+     OPTION_INT, AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
     {"slots", "P", "slots of a layer, all GPUs together", OPTION_INT, AT(slots), 1, EPLB_MAX_SLOTS,
      NULL},
     {"redundant", "R", "or: redundant experts of a layer; P = experts + R", OPTION_INT,
@@ -80,9 +81,17 @@ static const option options[] = {
     {"algorithm", "search|eplb",
      "search, or eplb: the classical algorithm, for comparison (default search)", OPTION_CHOICE,
      AT(algorithm), 0, 0, plan_algorithms},
-    {"groups", "N",
-     "with eplb: keep each of N equal runs of experts on one node; needs --gpus-per-node",
-     OPTION_INT, AT(groups), 1, EPLB_MAX_EXPERTS, NULL},
+    {"hierarchy", "none|groups",
+     "groups: keep all replicas of each of --groups equal runs of experts on one node; the report "
+     "says what it costs (default none)",
+     OPTION_CHOICE, AT(hierarchy), 0, 0, hierarchies},
+    {"groups", "N", "number of those groups; needs --gpus-per-node", OPTION_INT, AT(groups), 1,
+     EPLB_MAX_EXPERTS, NULL},
+    {"node-cost", "C",
+     "price of a token that leaves its node, in units of an expert's work for a token: shows "
+     "balance against traffic, and takes for each layer the placement with the least imbalance + C "
+     "x share of tokens that leave (default: traffic does not matter)",
+     OPTION_AMOUNT, AT(node_cost), 0, (int32_t)EPLB_MAX_NODE_COST, NULL},
     {"repair", NULL,
      "mend a plan that puts an expert twice on a GPU, as eplb can; only valid plans are written",
      OPTION_FLAG, AT(repair), 0, 0, NULL},
@@ -124,10 +133,34 @@ const plan_values plan_values_default = {
     .slots = NOT_GIVEN,
     .redundant = NOT_GIVEN,
     .groups = NOT_GIVEN,
+    .node_cost = NOT_GIVEN,
     .min_replicas = 1,
     .max_replicas = -1,
     .effort = 5,
 };
+
+static int check_nodes(const plan_values *values)
+{
+    const char *name = plan_command.name;
+    bool has_groups = values->groups != NOT_GIVEN;
+    if (has_groups && values->hierarchy != HIERARCHY_GROUPS &&
+        values->algorithm != EPLB_ALGORITHM_EPLB) {
+        return usage_error(name, "--groups needs --hierarchy groups or --algorithm eplb");
+    }
+    if (!has_groups && values->hierarchy == HIERARCHY_GROUPS) {
+        return usage_error(name, "--hierarchy groups needs --groups N");
+    }
+    if (values->gpus_per_node > 0) {
+        return EXIT_DONE;
+    }
+    if (has_groups || values->spread_nodes || values->node_cost >= 0.0) {
+        return usage_error(name, "--%s needs --gpus-per-node",
+                           has_groups             ? "groups"
+                           : values->spread_nodes ? "spread-nodes"
+                                                  : "node-cost");
+    }
+    return EXIT_DONE;
+}
 
 /* The slots are given in one of three ways. */
 static int check_slots(const plan_values *values)
@@ -185,14 +218,9 @@ int plan_values_check(const plan_values *values)
     if (exit_code != EXIT_DONE) {
         return exit_code;
     }
-    if (values->groups != NOT_GIVEN && values->algorithm != EPLB_ALGORITHM_EPLB) {
-        return usage_error(name, "--groups needs --algorithm eplb");
-    }
-    if (values->groups != NOT_GIVEN && values->gpus_per_node == 0) {
-        return usage_error(name, "--groups needs --gpus-per-node");
-    }
-    if (values->spread_nodes && values->gpus_per_node == 0) {
-        return usage_error(name, "--spread-nodes needs --gpus-per-node");
+    exit_code = check_nodes(values);
+    if (exit_code != EXIT_DONE) {
+        return exit_code;
     }
     if (values->lost_experts == LOST_FAIL && values->current == NULL) {
         return usage_error(name, "--lost-experts goes with --current");

@@ -22,7 +22,9 @@ typedef struct plan_values {
     int32_t redundant;
     const char *current;
     int32_t algorithm;
+    int32_t hierarchy;
     int32_t groups;
+    double node_cost; /* NOT_GIVEN: traffic does not matter */
     int32_t objective;
     int32_t slices; /* 0: what the library does */
     int32_t min_replicas;
@@ -45,6 +47,9 @@ extern const plan_values plan_values_default;
 
 /* Names of the values of eplb_algorithm; ends with NULL. */
 extern const char *const plan_algorithms[];
+
+/* Values of --hierarchy. */
+enum { HIERARCHY_NONE, HIERARCHY_GROUPS };
 
 /* Values of --lost-experts. */
 enum { LOST_LOAD, LOST_FAIL };

@@ -11,6 +11,18 @@
 
 #include "summary.h"
 
+/* What the plan means to nodes. */
+typedef struct plan_nodes {
+    int32_t nodes;
+    int32_t groups;           /* kept on nodes; 1: none */
+    summary without_groups;   /* imbalance of a plan that need not keep them */
+    double cross_node_before; /* share of tokens that leave their node, mean of the layers */
+    double cross_node_after;
+    bool has_node_cost; /* false: there are no choices */
+    double node_cost;
+    eplb_node_choice choices[EPLB_NODE_CHOICES];
+} plan_nodes;
+
 typedef struct plan_row {
     int32_t layer_id;
     bool scored; /* false: no load, so the imbalances and the bound say nothing */
@@ -49,6 +61,10 @@ typedef struct plan_subject {
     const eplb_load *load;
     eplb_objective objective;
     const eplb_plan *plan;
+    const eplb_plan *without_groups; /* NULL: it keeps no groups on nodes */
+    int32_t groups;                  /* that it keeps */
+    bool has_node_cost;
+    double node_cost;                /* that it was made with */
     const eplb_placement *placement; /* the plan's or one that was made from it */
     const eplb_placement *current;   /* NULL: none */
     int64_t expert_bytes;            /* of one layer; 0: not known */
@@ -85,6 +101,7 @@ typedef struct plan_report {
     summary before;
     summary after;
     summary bound;
+    plan_nodes nodes;
     int64_t copies;
     bool proposes_changes;
     const char *out; /* the file written; NULL: none */
@@ -95,6 +112,11 @@ typedef struct plan_report {
 /* Fills everything but `algorithm`, `repaired_slots`, `out` and `format`. */
 eplb_status plan_report_create(plan_report *self, const plan_subject *subject, eplb_error *error);
 void plan_report_destroy(plan_report *self);
+
+/* The part on nodes: fills it from what was told about, and tells about it. */
+eplb_status plan_nodes_measure(plan_report *self, const plan_subject *subject, eplb_error *error);
+void plan_nodes_print_summary(const plan_report *self, FILE *out);
+void plan_nodes_print(const plan_report *self, FILE *out);
 
 void plan_report_print(const plan_report *self, FILE *out);
 

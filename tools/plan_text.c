@@ -118,8 +118,9 @@ static void print_summary(const plan_report *self, FILE *out)
         fprintf(out, "%-16s %10.4f %10.4f\n", "before", self->before.mean, self->before.worst);
     }
     fprintf(out, "%-16s %10.4f %10.4f\n", "after", self->after.mean, self->after.worst);
-    fprintf(out, "%-16s %10.4f %10.4f   no placement can be better\n", "bound", self->bound.mean,
-            self->bound.worst);
+    plan_nodes_print_summary(self, out);
+    fprintf(out, "%-16s %10.4f %10.4f   no placement %scan be better\n", "bound", self->bound.mean,
+            self->bound.worst, self->nodes.groups > 1 ? "that keeps the groups " : "");
 }
 
 /* Where " 3/16", the number of a slice, begins behind a name; else its end. */
@@ -262,6 +263,7 @@ void plan_report_print(const plan_report *self, FILE *out)
     if (self->scored_layers > 0 && self->scenarios > 1) {
         print_scenarios(self, out);
     }
+    plan_nodes_print(self, out);
     print_losses(self, out);
     print_fragile_layer(self, out);
     print_remarks(self, out);

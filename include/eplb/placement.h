@@ -94,6 +94,20 @@ EPLB_API eplb_status eplb_placement_imbalance(const eplb_placement *placement, i
                                               eplb_error *error);
 
 /*
+ * Share of one layer's (token, expert) pairs that leave their node, 0..1, given expert loads
+ * [experts]; 0 without load. The model: tokens come evenly from all live GPUs, and a token whose
+ * expert has a replica on its own node stays there. So of an expert's tokens the part
+ * 1 - (live GPUs on nodes that hold it) / (live GPUs) leaves. This is SGLang's choice of the
+ * nearest replica; TensorRT-LLM and vLLM spread an expert's tokens over all its replicas wherever
+ * they are, and send more away. A token with several experts on one other node counts once for
+ * each, though engines may send it once. An expert with load and no replica on a live GPU is
+ * EPLB_ERROR_DATA. Cost: O(slots + experts + GPUs).
+ */
+EPLB_API eplb_status eplb_placement_cross_node(const eplb_placement *placement, int32_t layer,
+                                               const double *expert_loads, double *share,
+                                               eplb_error *error);
+
+/*
  * What can be wrong with a placement. `slot`, `gpu` and `expert` of a violation are -1 where they
  * do not apply.
  */

@@ -75,8 +75,12 @@ typedef struct eplb_plan_options {
     int32_t effort;       /* 1 (greedy and swaps) .. 9 (each level searches longer); default 5 */
     int32_t threads;      /* threads that plan layers, >= 1; default 1 */
 
-    /* EPLB_ALGORITHM_EPLB only: keep each of `groups` equal runs of expert ids on one node, as the
-     * cluster's nodes say. 1 (default): no groups, the whole cluster is one node. */
+    /* Keep all replicas of each of `groups` equal runs of expert ids on one node, as the cluster's
+     * nodes say (the hierarchy of deepseek-ai/EPLB). Needs live GPUs with equally many slots on
+     * equal nodes in order, and groups that share out evenly (EPLB_ERROR_UNSUPPORTED,
+     * EPLB_ERROR_INFEASIBLE); not with limits of replicas, pins, spread_nodes or node_cost. It
+     * costs balance: the busiest node's mean is a floor. 1 (default): no groups, replicas may be
+     * anywhere. */
     int32_t groups;
     int32_t objective; /* an eplb_objective; default EPLB_OBJECTIVE_MEAN_OF_MAX */
 
@@ -96,7 +100,16 @@ typedef struct eplb_plan_options {
     int32_t spread_nodes;
     int32_t pin_count;    /* default 0 */
     const eplb_pin *pins; /* [pin_count], borrowed for the call */
+
+    /* Price of a token that leaves its node (see eplb_placement_cross_node), in units of the work
+     * that an expert does for a token; finite, at most EPLB_MAX_NODE_COST. From 0 on each layer has
+     * a few choices, from the best balance to less traffic, and gets the one with the least
+     * imbalance + node_cost * share of tokens that leave; see eplb_node_choice. -1 (default):
+     * traffic does not matter. Not for EPLB_ALGORITHM_EPLB. */
+    double node_cost;
 } eplb_plan_options;
+
+#define EPLB_MAX_NODE_COST 1e9
 
 /* Writes the defaults. */
 EPLB_API void eplb_plan_options_init(eplb_plan_options *options);
@@ -111,9 +124,9 @@ typedef struct eplb_plan_layer {
     int32_t stop;            /* an eplb_stop */
     double imbalance_before; /* of the current placement; 0 without one */
     double imbalance_after;
-    double lower_bound; /* no placement that keeps the limits of replicas and the pins, with
-                         * whatever counts, has a smaller imbalance; higher
-                         * efforts look longer for a proof */
+    double lower_bound; /* no placement that keeps the limits of replicas, the pins and the groups,
+                         * with whatever counts, has a smaller imbalance; higher efforts look longer
+                         * for a proof */
     int64_t copies;     /* (GPU, expert) pairs that the current placement lacks; 0 without one */
     int64_t moves;      /* local search moves looked at: the counted work */
 } eplb_plan_layer;
@@ -146,11 +159,13 @@ typedef struct eplb_plan eplb_plan;
  * current: the placement in force, or NULL. It must be valid, but for empty slots and experts
  *     twice on a GPU, with the load's layers (in the same order: ids are not compared) and experts
  *     and the same number of GPUs. A layer whose current placement is as good as the one found, or
- * within the effort's tolerance of its bound, keeps it; so a plan is never worse than what it
- * starts from, and planning the same load again from its own result copies nothing. A layer cannot
- * keep empty slots, second copies, slots or GPUs that the cluster does not have any more, nor what
- * breaks the rules of the options. EPLB_ALGORITHM_EPLB plans every layer that has load afresh.
- * options: NULL for the defaults.
+ *     within the effort's tolerance of its bound, keeps it; so a plan is never worse than what it
+ *     starts from, and planning the same load again from its own result copies nothing. A layer
+ *     cannot keep empty slots, second copies, slots or GPUs that the cluster does not have any
+ * more, nor what breaks the rules or the groups of the options. With a node_cost the imbalance
+ * counts with the price of traffic, and within the effort's tolerance of that of the placement
+ * found is good enough. EPLB_ALGORITHM_EPLB plans every layer that has load afresh. options: NULL
+ * for the defaults.
  *
  * Errors: EPLB_ERROR_INFEASIBLE when the slots do not hold the experts (the message names the
  * nearest number that does), or no way was found to keep the rules; EPLB_ERROR_DATA for an invalid
@@ -179,6 +194,42 @@ EPLB_API eplb_status eplb_plan_get_info(const eplb_plan *plan, eplb_plan_info *i
                                         eplb_error *error);
 EPLB_API eplb_status eplb_plan_get_layer(const eplb_plan *plan, int32_t layer,
                                          eplb_plan_layer *result, eplb_error *error);
+
+/*
+ * What traffic between nodes costs in balance: the choices that each layer had, in a plan with
+ * options.node_cost >= 0. Choice 0 is the plan without a look at traffic. In choice 1 GPUs with
+ * equally many slots have exchanged all that they hold, which changes no GPU's load. In each later
+ * one single replicas have changed places as well, while every scenario's largest GPU load in the
+ * layer stays within (1 + tolerance) of choice 0: 0.1 %, 0.5 %, 1 %, 2 %, 5 %. Replica
+ * counts are the same in all; pinned replicas stay in their place. Moves are looked at until none
+ * lowers the share any more, or 2^22 a layer and choice.
+ */
+#define EPLB_NODE_CHOICES 7
+
+typedef struct eplb_node_choice {
+    uint32_t struct_size; /* set by the caller: how much may be written */
+    int32_t exchanges;    /* 0: the plan without a look at traffic */
+    double tolerance;
+    double imbalance_mean; /* over the scored layers, as in eplb_plan_info */
+    double imbalance_worst;
+    double cross_node; /* mean share of tokens that leave their node, by eplb_placement_traffic */
+} eplb_node_choice;
+
+/* Copies a choice out, at most struct_size bytes of it. EPLB_ERROR_ARGUMENT when `choice` is not in
+ * 0..EPLB_NODE_CHOICES - 1 or the plan was made without a node_cost. */
+EPLB_API eplb_status eplb_plan_get_node_choice(const eplb_plan *plan, int32_t choice,
+                                               eplb_node_choice *result, eplb_error *error);
+
+/*
+ * Share of tokens that leave their node, of one layer of a placement (its row) under one layer of a
+ * load: the mean over the scenarios by their weights, of eplb_placement_cross_node; with
+ * EPLB_OBJECTIVE_SUM that of their sum. 0 when the layer has no load. Errors as for
+ * eplb_placement_cross_node. Cost: O(scenarios * (slots + experts + GPUs)).
+ */
+EPLB_API eplb_status eplb_placement_traffic(const eplb_placement *placement, int32_t row,
+                                            const eplb_load *load, int32_t layer,
+                                            eplb_objective objective, double *share,
+                                            eplb_error *error);
 
 /*
  * What one layer of a placement (its row) is worth for one layer of a load: the objective that

@@ -7,15 +7,20 @@
 
 #include "base/memory.h"
 #include "model/cluster.h"
+#include "model/nodes.h"
 #include "model/placement.h"
+#include "planner/hierarchy.h"
 #include "planner/joint.h"
 #include "planner/solve.h"
+#include "planner/traffic.h"
 
 /* What the threads share. */
 typedef struct run {
     const eplb_plan_job *job;
     eplb_shape shape;
     eplb_rules rules;
+    eplb_hierarchy_shape hierarchy; /* no nodes: groups may be anywhere */
+    eplb_nodes nodes;               /* when traffic has a price */
     double *loads;   /* [layers][experts], scenarios summed; NULL: no sums are needed */
     double *totals;  /* [layers] */
     bool is_joint;   /* several scenarios, each for itself */
@@ -32,9 +37,11 @@ typedef struct worker {
     run *run;
     bool calls_progress;
     eplb_layer layer;
-    eplb_joint joint;  /* when the run is joint */
-    double *gpu_loads; /* [gpus of the cluster] */
-    int32_t *counts;   /* [experts] */
+    eplb_joint joint;         /* when the run is joint */
+    eplb_hierarchy hierarchy; /* when groups are kept on nodes */
+    eplb_traffic traffic;     /* when traffic has a price */
+    double *gpu_loads;        /* [gpus of the cluster] */
+    int32_t *counts;          /* [experts] */
     pthread_t thread;
 } worker;
 
@@ -101,18 +108,28 @@ static double score(worker *w, const eplb_cluster *cluster, const int32_t *row, 
     return value > 1.0 ? value : 1.0; /* the weights' sum may be 1 but for rounding */
 }
 
-/* Whether the current row keeps the rules. */
-static bool keeps_rules(worker *w, int32_t layer)
+/* Takes a row without empty slots over as the layer's placement. */
+static void take_row(worker *w, const int32_t *row)
 {
     const run *r = w->run;
-    const int32_t *row = eplb_placement_row(r->job->current, layer);
     for (int32_t g = 0; g < r->shape.gpus; g++) {
         size_t count = (size_t)(r->shape.first_slot[g + 1] - r->shape.first_slot[g]);
         memcpy(w->layer.slot_expert + r->shape.first_slot[g],
                row + r->job->cluster->first_slot[r->shape.cluster_gpu[g]], count * sizeof(*row));
     }
     eplb_layer_index(&w->layer);
-    return eplb_rules_hold(&w->layer);
+}
+
+/* Whether the current row keeps the rules and the groups. */
+static bool keeps_rules(worker *w, int32_t layer)
+{
+    const run *r = w->run;
+    if (r->shape.rules == NULL && r->hierarchy.nodes == 0) {
+        return true;
+    }
+    take_row(w, eplb_placement_row(r->job->current, layer));
+    return (r->shape.rules == NULL || eplb_rules_hold(&w->layer)) &&
+           (r->hierarchy.nodes == 0 || eplb_hierarchy_holds(&r->hierarchy, &w->layer));
 }
 
 /* Whether the layer's current row is what a plan may be: it was checked to be valid but for empty
@@ -137,7 +154,7 @@ static bool can_keep_current(worker *w, int32_t layer)
         }
         last_gpu[expert] = gpu;
     }
-    return r->shape.rules == NULL || keeps_rules(w, layer);
+    return keeps_rules(w, layer);
 }
 
 static void keep_current(const run *r, int32_t layer)
@@ -167,12 +184,22 @@ static void pack_by_rules(worker *w, int32_t layer)
     }
 }
 
+/* The same with groups kept on nodes. */
+static void spread_groups(worker *w, int32_t layer)
+{
+    double bound;
+    (void)eplb_hierarchy_solve(&w->hierarchy, false, 1, 1.0, &bound);
+    write_row(w, eplb_placement_row_of(w->run->job->placement, layer));
+}
+
 /* A layer without load keeps its placement or is spread evenly; it is not scored. */
 static void place_idle_layer(worker *w, int32_t layer)
 {
     const run *r = w->run;
     if (can_keep_current(w, layer)) {
         keep_current(r, layer);
+    } else if (r->hierarchy.nodes > 0) {
+        spread_groups(w, layer);
     } else if (r->shape.rules != NULL) {
         pack_by_rules(w, layer);
     } else {
@@ -217,10 +244,56 @@ static eplb_stop solve(worker *w, double total, double *bound)
     }
     bool cancelled = atomic_load(&w->run->cancelled);
     int32_t level = cancelled ? 1 : options->effort;
-    eplb_stop stop = w->run->is_joint && w->joint.scenarios > 1
-                         ? eplb_joint_solve(&w->joint, level, bound)
-                         : solve_alone(w, level, total, bound);
+    bool is_joint = w->run->is_joint && w->joint.scenarios > 1;
+    eplb_stop stop;
+    if (w->run->hierarchy.nodes > 0) {
+        stop = eplb_hierarchy_solve(&w->hierarchy, is_joint, level, total, bound);
+    } else {
+        stop = is_joint ? eplb_joint_solve(&w->joint, level, bound)
+                        : solve_alone(w, level, total, bound);
+    }
     return cancelled ? EPLB_STOP_CANCELLED : stop;
+}
+
+/* Fills the layer's choices, and makes the cheapest, the first of equals, the layer's placement. */
+static void choose(worker *w, int32_t index, int32_t *row)
+{
+    const eplb_plan_job *job = w->run->job;
+    eplb_plan_choice *choices = job->choices + (size_t)index * EPLB_NODE_CHOICES;
+    size_t slots = (size_t)w->run->shape.slots;
+    bool cancelled = job->layers[index].stop == EPLB_STOP_CANCELLED;
+    double least = 0.0;
+    w->layer.load = w->run->is_joint
+                        ? w->joint.load
+                        : w->run->loads + (size_t)index * (size_t)w->run->shape.experts;
+    eplb_traffic_take(&w->traffic, w->run->is_joint ? &w->joint : NULL);
+    for (int32_t i = 0; i < EPLB_NODE_CHOICES; i++) {
+        if (i == 0 || !cancelled) {
+            eplb_traffic_choose(&w->traffic, i, job->options->effort);
+            write_row(w, row);
+        }
+        choices[i].imbalance = score(w, job->cluster, row, index);
+        choices[i].cross_node = eplb_traffic_share(&w->traffic);
+        double price = choices[i].imbalance + job->options->node_cost * choices[i].cross_node;
+        if (i == 0 || price < least) {
+            least = price;
+            memcpy(w->layer.best, w->layer.slot_expert, slots * sizeof(*w->layer.best));
+        }
+    }
+    memcpy(w->layer.slot_expert, w->layer.best, slots * sizeof(*w->layer.best));
+    eplb_layer_index(&w->layer);
+    write_row(w, row);
+}
+
+/* What a row costs, given its imbalance: with the price of its traffic where there is one. */
+static double cost_of(worker *w, const int32_t *row, double imbalance)
+{
+    double price = w->run->job->options->node_cost;
+    if (!(price > 0.0)) {
+        return imbalance;
+    }
+    take_row(w, row);
+    return imbalance + price * eplb_traffic_share(&w->traffic);
 }
 
 /* The current row stays where a plan is no better, but for rounding or what the effort tolerates:
@@ -235,8 +308,11 @@ static void compare_with_current(worker *w, int32_t index, eplb_plan_layer *resu
         return;
     }
     double tolerance = eplb_effort_of(job->options->effort, r->shape.slots).tolerance;
-    if (result->imbalance_before <= result->imbalance_after * (1.0 + EPLB_ROUNDING) ||
-        result->imbalance_before <= result->lower_bound * (1.0 + tolerance)) {
+    double before = cost_of(w, eplb_placement_row(job->current, index), result->imbalance_before);
+    double after = cost_of(w, eplb_placement_row(job->placement, index), result->imbalance_after);
+    /* No bound is known of an imbalance with the price of traffic. */
+    double least = job->options->node_cost > 0.0 ? after : result->lower_bound;
+    if (before <= after * (1.0 + EPLB_ROUNDING) || before <= least * (1.0 + tolerance)) {
         keep_current(r, index);
         result->imbalance_after = result->imbalance_before;
     }
@@ -308,11 +384,14 @@ static void plan_layer(worker *w, int32_t index)
         return;
     }
     result->stop = (int32_t)solve(w, total, &bound);
-    result->moves = w->layer.moves;
     if (r->shape.rules != NULL) {
         eplb_rules_spread(&w->layer);
     }
     write_row(w, row);
+    if (job->choices != NULL) {
+        choose(w, index, row);
+    }
+    result->moves = w->layer.moves;
     result->imbalance_after = score(w, job->cluster, row, index);
     /* Rounding must not lift the bound above what was found. */
     result->lower_bound = bound < result->imbalance_after ? bound : result->imbalance_after;
@@ -366,6 +445,17 @@ static eplb_status init_worker(worker *w, run *r, const eplb_hooks *hooks, eplb_
             return status;
         }
     }
+    int32_t scenarios = r->is_joint ? eplb_load_scenarios(r->job->load) : 1;
+    if (r->hierarchy.nodes > 0) {
+        status = eplb_hierarchy_init(&w->hierarchy, hooks, &r->hierarchy, &w->layer,
+                                     r->is_joint ? &w->joint : NULL, scenarios, error);
+    }
+    if (status == EPLB_OK && r->job->choices != NULL) {
+        status = eplb_traffic_init(&w->traffic, hooks, &w->layer, &r->nodes, scenarios, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
+    }
     w->gpu_loads = eplb_alloc(hooks, (size_t)r->job->cluster->gpus, sizeof(*w->gpu_loads));
     w->counts = eplb_alloc(hooks, (size_t)r->shape.experts, sizeof(*w->counts));
     return w->gpu_loads != NULL && w->counts != NULL ? EPLB_OK : eplb_out_of_memory(error);
@@ -373,6 +463,8 @@ static eplb_status init_worker(worker *w, run *r, const eplb_hooks *hooks, eplb_
 
 static void free_worker(worker *w, const eplb_hooks *hooks)
 {
+    eplb_traffic_free(&w->traffic, hooks);
+    eplb_hierarchy_free(&w->hierarchy, hooks);
     eplb_joint_free(&w->joint, hooks);
     eplb_layer_free(&w->layer, hooks);
     eplb_free(hooks, w->gpu_loads);
@@ -425,6 +517,13 @@ static void normalise(double *row, int32_t experts, double *total)
     }
 }
 
+/* On a single node groups bind nothing, and the classical algorithm has its own way. */
+static bool has_hierarchy(const eplb_plan_job *job)
+{
+    return job->options->algorithm == EPLB_ALGORITHM_SEARCH && job->options->groups > 1 &&
+           eplb_cluster_nodes(job->cluster) > 1;
+}
+
 static eplb_status sum_scenarios(run *r, const eplb_hooks *hooks, eplb_error *error)
 {
     const eplb_plan_job *job = r->job;
@@ -461,6 +560,13 @@ static eplb_status prepare(run *r, const eplb_hooks *hooks, eplb_error *error)
     }
     status =
         eplb_rules_init(&r->rules, hooks, &r->shape, job->cluster, layers, job->options, error);
+    if (status == EPLB_OK && has_hierarchy(job)) {
+        status = eplb_hierarchy_shape_init(&r->hierarchy, hooks, job->cluster, experts,
+                                           job->options->groups, error);
+    }
+    if (status == EPLB_OK && job->choices != NULL) {
+        status = eplb_nodes_init(&r->nodes, hooks, job->cluster, error);
+    }
     if (status != EPLB_OK) {
         return status;
     }
@@ -508,6 +614,8 @@ eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks,
     eplb_free(hooks, workers);
     eplb_free(hooks, r.loads);
     eplb_free(hooks, r.totals);
+    eplb_nodes_free(&r.nodes, hooks);
+    eplb_hierarchy_shape_free(&r.hierarchy, hooks);
     eplb_rules_free(&r.rules, hooks);
     eplb_shape_free(&r.shape, hooks);
     return status;

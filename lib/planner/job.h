@@ -7,6 +7,12 @@
 
 #define EPLB_MAX_THREADS 1024
 
+/* One layer under one of the choices of eplb_node_choice. */
+typedef struct eplb_plan_choice {
+    double imbalance;
+    double cross_node;
+} eplb_plan_choice;
+
 typedef struct eplb_plan_job {
     const eplb_load *load;
     const eplb_cluster *cluster;
@@ -16,6 +22,7 @@ typedef struct eplb_plan_job {
     /* Filled: the map of each layer, and all of its results but the copies. */
     eplb_placement *placement;
     eplb_plan_layer *layers;
+    eplb_plan_choice *choices; /* [layers][EPLB_NODE_CHOICES]; NULL: traffic has no price */
 } eplb_plan_job;
 
 /* Plans all layers. Which thread plans which layer makes no difference to the result. */

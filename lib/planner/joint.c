@@ -74,35 +74,50 @@ static void scale_row(const eplb_shape *shape, const double *row, double total, 
     }
 }
 
-bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer)
+void eplb_joint_begin(eplb_joint *joint)
+{
+    joint->scenarios = 0;
+}
+
+void eplb_joint_add(eplb_joint *joint, const double *loads, double weight)
 {
     int32_t experts = joint->shape->experts;
-    double most = eplb_largest_weight(load, layer);
-    double weights = 0.0;
-    joint->scenarios = 0;
-    for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
-        const double *row = eplb_load_row(load, k, layer);
-        double total = 0.0;
-        for (int32_t e = 0; e < experts; e++) {
-            total += row[e];
-        }
-        if (!(total > 0.0)) {
-            continue;
-        }
-        scale_row(joint->shape, row, total,
+    double total = 0.0;
+    for (int32_t e = 0; e < experts; e++) {
+        total += loads[e];
+    }
+    if (total > 0.0) {
+        scale_row(joint->shape, loads, total,
                   joint->load + (size_t)joint->scenarios * (size_t)experts);
-        double weight = eplb_load_scenario_weight(load, k) / most;
         joint->weight[joint->scenarios++] = weight;
-        weights += weight;
+    }
+}
+
+bool eplb_joint_end(eplb_joint *joint)
+{
+    double weights = 0.0;
+    for (int32_t k = 0; k < joint->scenarios; k++) {
+        weights += joint->weight[k];
     }
     for (int32_t k = 0; k < joint->scenarios; k++) {
         joint->weight[k] /= weights;
     }
     joint->groups = (joint->scenarios + EPLB_LANES - 1) / EPLB_LANES;
     if (joint->scenarios == 0) { /* not those of the layer before */
-        memset(joint->load, 0, (size_t)experts * sizeof(*joint->load));
+        memset(joint->load, 0, (size_t)joint->shape->experts * sizeof(*joint->load));
     }
     return joint->scenarios > 0;
+}
+
+bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer)
+{
+    double most = eplb_largest_weight(load, layer);
+    eplb_joint_begin(joint);
+    for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
+        eplb_joint_add(joint, eplb_load_row(load, k, layer),
+                       eplb_load_scenario_weight(load, k) / most);
+    }
+    return eplb_joint_end(joint);
 }
 
 double eplb_joint_value(const eplb_joint *joint, const double *largest)

@@ -67,10 +67,17 @@ void eplb_joint_free(eplb_joint *joint, const eplb_hooks *hooks);
  */
 bool eplb_joint_take(eplb_joint *joint, const eplb_load *load, int32_t layer);
 
+/* The same for one scenario after another: loads [experts], which are left out when they are all
+ * zero, and weights of any sum. */
+void eplb_joint_begin(eplb_joint *joint);
+void eplb_joint_add(eplb_joint *joint, const double *loads, double weight);
+bool eplb_joint_end(eplb_joint *joint);
+
 /* The objective, given the largest GPU load of each scenario. */
 double eplb_joint_value(const eplb_joint *joint, const double *largest);
 
-/* Lower bound of the objective over all counts and placements. Overwrites the layer's counts. */
+/* Lower bound of the objective over all counts and placements, with each scenario's in scratch.
+ * Overwrites the layer's counts. */
 double eplb_joint_bound(eplb_joint *joint);
 
 /* The same by longer proofs, where there are such, once the placement at hand was measured. */
@@ -110,5 +117,8 @@ bool eplb_joint_fits(eplb_joint *joint);
 /* Plans the layer that was taken, which fits; the layer's slot_expert is the result. `bound` gets
  * the lower bound of the objective. */
 eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound);
+
+/* Improves the indexed placement as the end of eplb_joint_solve does, by swaps alone. */
+void eplb_joint_rebalance(eplb_joint *joint, int32_t effort);
 
 #endif

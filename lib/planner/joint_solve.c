@@ -67,6 +67,22 @@ bool eplb_joint_fits(eplb_joint *joint)
     return eplb_joint_start(joint, usual_parts[0]) && eplb_joint_start(joint, usual_parts[1]);
 }
 
+/* The last step: descent on the objective itself. */
+static void polish(eplb_joint *joint, int32_t effort, int64_t size)
+{
+    int32_t moves = moves_of_level[effort] / POLISH_EVERY;
+    eplb_joint_polish(joint, size * (moves > POLISH_LEAST ? moves : POLISH_LEAST));
+}
+
+void eplb_joint_rebalance(eplb_joint *joint, int32_t effort)
+{
+    int64_t size = less_for_many(joint, MANY_SCENARIOS, size_of(joint->shape));
+    eplb_joint_index(joint);
+    eplb_joint_find_near(joint);
+    eplb_joint_soften(joint, size * moves_of_level[effort]);
+    polish(joint, effort, size);
+}
+
 eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
 {
     eplb_layer *layer = joint->layer;
@@ -87,8 +103,7 @@ eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
         eplb_joint_find_near(joint);
         eplb_joint_soften(joint, size * moves_of_level[effort]);
     }
-    int32_t polish = moves_of_level[effort] / POLISH_EVERY;
-    eplb_joint_polish(joint, size * (polish > POLISH_LEAST ? polish : POLISH_LEAST));
+    polish(joint, effort, size);
     double value = eplb_joint_measure(joint);
     if (value > optimal && effort > 1 && eplb_shape_has_pairs(joint->shape)) {
         eplb_effort proof = eplb_effort_of(effort > 3 ? effort - 2 : 2, joint->shape->slots);

@@ -156,6 +156,19 @@ static inline bool eplb_layer_may_replace(const eplb_layer *layer, int32_t gpu, 
            (layer->shape->rules == NULL || eplb_rules_allow_replace(layer, gpu, giver, taker));
 }
 
+/* Exchanges the experts of two slots, and their replicas; not the bits of the GPUs. */
+static inline void eplb_layer_swap_slots(eplb_layer *layer, int32_t s, int32_t t)
+{
+    int32_t expert = layer->slot_expert[s];
+    int32_t replica = layer->slot_replica[s];
+    layer->slot_expert[s] = layer->slot_expert[t];
+    layer->slot_replica[s] = layer->slot_replica[t];
+    layer->slot_expert[t] = expert;
+    layer->slot_replica[t] = replica;
+    layer->replica_slot[layer->slot_replica[s]] = s;
+    layer->replica_slot[replica] = t;
+}
+
 /* Sorts ids by key[id], largest first, equal keys by smaller id. `scratch` is as long as `ids`. */
 void eplb_sort_descending(int32_t *ids, int32_t count, const double *key, int32_t *scratch);
 

@@ -5,12 +5,15 @@
 #include "base/range.h"
 #include "model/cluster.h"
 #include "model/placement.h"
+#include "planner/hierarchy.h"
 #include "planner/job.h"
+#include "planner/traffic.h"
 
 struct eplb_plan {
     eplb_hooks hooks;
     eplb_placement *placement;
-    eplb_plan_layer *layers; /* [info.layers] */
+    eplb_plan_layer *layers;   /* [info.layers] */
+    eplb_plan_choice *choices; /* [info.layers][EPLB_NODE_CHOICES]; NULL: traffic had no price */
     eplb_plan_info info;
 };
 
@@ -41,7 +44,8 @@ void eplb_plan_options_init(eplb_plan_options *options)
                                    .groups = 1,
                                    .objective = EPLB_OBJECTIVE_MEAN_OF_MAX,
                                    .min_replicas = 1,
-                                   .max_replicas = -1};
+                                   .max_replicas = -1,
+                                   .node_cost = -1.0};
 }
 
 static eplb_status check_options(const eplb_plan_options *options, eplb_error *error)
@@ -91,45 +95,38 @@ static eplb_status check_rules(const eplb_plan_options *options, eplb_error *err
     return status;
 }
 
-/* The classical algorithm knows equal GPUs on equal nodes only. */
-static eplb_status check_reference(const eplb_load *load, const eplb_cluster *cluster,
+static bool has_rules(const eplb_plan_options *options)
+{
+    return options->min_replicas != 1 || options->max_replicas != -1 ||
+           options->spread_nodes != 0 || options->pin_count != 0;
+}
+
+/* The classical algorithm knows equal GPUs on equal nodes only, and so do groups. */
+static eplb_status check_structure(const eplb_load *load, const eplb_cluster *cluster,
                                    const eplb_plan_options *options, eplb_error *error)
 {
-    int32_t groups = options->groups;
-    if (options->min_replicas != 1 || options->max_replicas != -1 || options->spread_nodes != 0 ||
-        options->pin_count != 0) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "algorithm eplb: it knows no limits of replicas, pins or nodes");
-    }
-    if (eplb_cluster_uniform_slots(cluster) == 0 ||
-        eplb_cluster_live_gpus(cluster) != cluster->gpus) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "algorithm eplb: all GPUs must be alive, with equally many slots");
-    }
-    if (groups == 1) {
+    bool is_classical = options->algorithm == EPLB_ALGORITHM_EPLB;
+    if (!is_classical && options->groups == 1) {
         return EPLB_OK;
     }
-    int32_t experts = eplb_load_experts(load);
-    int32_t nodes = eplb_cluster_nodes(cluster);
-    if (experts % groups != 0) {
-        return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
-                              "algorithm eplb: %d groups do not divide %d experts", groups,
-                              experts);
+    const char *what = is_classical ? "algorithm eplb" : "plan with groups";
+    if (has_rules(options) || options->node_cost >= 0.0) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "%s: it knows no limits of replicas, pins or nodes, nor a price of "
+                              "traffic",
+                              what);
     }
-    if (groups % nodes != 0) {
-        return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
-                              "algorithm eplb: %d groups do not fit %d nodes evenly; one group (no "
-                              "hierarchy) always does",
-                              groups, nodes);
+    return eplb_hierarchy_check(what, cluster, eplb_load_experts(load), options->groups, error);
+}
+
+/* -1 or a price. */
+static eplb_status check_node_cost(double cost, eplb_error *error)
+{
+    if (cost == -1.0 || (cost >= 0.0 && cost <= EPLB_MAX_NODE_COST)) {
+        return EPLB_OK;
     }
-    for (int32_t g = 0; g < cluster->gpus; g++) {
-        if (cluster->gpus % nodes != 0 || cluster->gpu[g].node != g / (cluster->gpus / nodes)) {
-            return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
-                                  "algorithm eplb: %d GPUs are not on %d equal nodes in order",
-                                  cluster->gpus, nodes);
-        }
-    }
-    return EPLB_OK;
+    return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "plan: node_cost %g not in 0..%g, or -1",
+                          cost, EPLB_MAX_NODE_COST);
 }
 
 static eplb_status check_current(const eplb_load *load, const eplb_cluster *cluster,
@@ -169,8 +166,11 @@ static eplb_status check_inputs(const eplb_load *load, const eplb_cluster *clust
     if (status == EPLB_OK) {
         status = check_rules(options, error);
     }
-    if (status == EPLB_OK && options->algorithm == EPLB_ALGORITHM_EPLB) {
-        status = check_reference(load, cluster, options, error);
+    if (status == EPLB_OK) {
+        status = check_node_cost(options->node_cost, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_structure(load, cluster, options, error);
     }
     if (status == EPLB_OK) {
         status = check_current(load, cluster, current, error);
@@ -221,7 +221,7 @@ static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, epl
 }
 
 static eplb_status allocate_plan(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
-                                 const eplb_cluster *cluster, eplb_error *error)
+                                 const eplb_cluster *cluster, bool has_choices, eplb_error *error)
 {
     eplb_plan *plan = eplb_alloc_zeroed(hooks, 1, sizeof(*plan));
     *out = plan;
@@ -231,8 +231,13 @@ static eplb_status allocate_plan(eplb_plan **out, const eplb_hooks *hooks, const
     plan->hooks = *hooks;
     plan->info.struct_size = sizeof(plan->info);
     plan->info.layers = eplb_load_layers(load);
-    plan->layers = eplb_alloc_zeroed(hooks, (size_t)plan->info.layers, sizeof(*plan->layers));
-    if (plan->layers == NULL) {
+    size_t layers = (size_t)plan->info.layers;
+    plan->layers = eplb_alloc_zeroed(hooks, layers, sizeof(*plan->layers));
+    if (has_choices) {
+        plan->choices =
+            eplb_alloc_zeroed(hooks, layers * EPLB_NODE_CHOICES, sizeof(*plan->choices));
+    }
+    if (plan->layers == NULL || (has_choices && plan->choices == NULL)) {
         return eplb_out_of_memory(error);
     }
     eplb_status status = eplb_placement_create(&plan->placement, hooks, cluster, plan->info.layers,
@@ -267,14 +272,15 @@ eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const epl
     }
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
     eplb_plan *plan;
-    status = allocate_plan(&plan, &resolved, load, cluster, error);
+    status = allocate_plan(&plan, &resolved, load, cluster, complete.node_cost >= 0.0, error);
     if (status == EPLB_OK) {
         eplb_plan_job job = {.load = load,
                              .cluster = cluster,
                              .current = current,
                              .options = &complete,
                              .placement = plan->placement,
-                             .layers = plan->layers};
+                             .layers = plan->layers,
+                             .choices = plan->choices};
         status = eplb_plan_job_run(&job, &resolved, error);
     }
     if (status == EPLB_OK) {
@@ -298,6 +304,7 @@ void eplb_plan_destroy(eplb_plan **plan)
     eplb_hooks hooks = self->hooks;
     eplb_placement_destroy(&self->placement);
     eplb_free(&hooks, self->layers);
+    eplb_free(&hooks, self->choices);
     eplb_free(&hooks, self);
     *plan = NULL;
 }
@@ -325,5 +332,35 @@ eplb_status eplb_plan_get_layer(const eplb_plan *plan, int32_t layer, eplb_plan_
                               "plan layer: no plan, no output or no layer %d", layer);
     }
     eplb_struct_out(result, &plan->layers[layer], sizeof(plan->layers[layer]));
+    return EPLB_OK;
+}
+
+static eplb_node_choice sum_up_choice(const eplb_plan *plan, int32_t choice)
+{
+    double tolerance = eplb_traffic_tolerance(choice);
+    eplb_node_choice sum = {
+        .struct_size = sizeof(sum), .exchanges = choice > 0, .tolerance = tolerance};
+    for (int32_t l = 0; l < plan->info.layers; l++) {
+        const eplb_plan_choice *c = &plan->choices[l * EPLB_NODE_CHOICES + choice];
+        if (plan->layers[l].scored) {
+            sum.imbalance_mean += c->imbalance / plan->info.scored_layers;
+            sum.imbalance_worst = larger(sum.imbalance_worst, c->imbalance);
+            sum.cross_node += c->cross_node / plan->info.scored_layers;
+        }
+    }
+    return sum;
+}
+
+eplb_status eplb_plan_get_node_choice(const eplb_plan *plan, int32_t choice,
+                                      eplb_node_choice *result, eplb_error *error)
+{
+    if (plan == NULL || result == NULL || result->struct_size < sizeof(result->struct_size) ||
+        plan->choices == NULL || choice < 0 || choice >= EPLB_NODE_CHOICES) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "node choice: no plan with a node_cost, no output or no choice %d",
+                              choice);
+    }
+    eplb_node_choice sum = sum_up_choice(plan, choice);
+    eplb_struct_out(result, &sum, sizeof(sum));
     return EPLB_OK;
 }

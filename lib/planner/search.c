@@ -96,18 +96,6 @@ static int32_t pick_replica(annealing *a, int32_t expert)
     return replica;
 }
 
-static void swap_slots(eplb_layer *layer, int32_t s, int32_t t)
-{
-    int32_t expert = layer->slot_expert[s];
-    int32_t replica = layer->slot_replica[s];
-    layer->slot_expert[s] = layer->slot_expert[t];
-    layer->slot_replica[s] = layer->slot_replica[t];
-    layer->slot_expert[t] = expert;
-    layer->slot_replica[t] = replica;
-    layer->replica_slot[layer->slot_replica[s]] = s;
-    layer->replica_slot[replica] = t;
-}
-
 static void try_swap(annealing *a)
 {
     eplb_layer *layer = a->layer;
@@ -142,7 +130,7 @@ static void try_swap(annealing *a)
     eplb_layer_flip(layer, heavy, smaller);
     eplb_layer_flip(layer, light, smaller);
     eplb_layer_flip(layer, light, expert);
-    swap_slots(layer, s, t);
+    eplb_layer_swap_slots(layer, s, t);
 }
 
 typedef struct transfer {

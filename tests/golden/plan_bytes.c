@@ -23,23 +23,30 @@ typedef struct shape {
     int32_t algorithm;
     int32_t scenarios;
     int32_t objective;
+    int32_t gpus_per_node; /* 0: one node */
+    int32_t groups;        /* 0: none */
+    double node_cost;      /* 0: none */
 } shape;
 
 static const shape shapes[] = {
-    {"large-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0},
-    {"large-4", 256, 72, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0},
-    {"large-3", 256, 96, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0},
-    {"large-2", 256, 144, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0},
-    {"filled-3", 256, 110, 330, 5, EPLB_ALGORITHM_SEARCH, 1, 0},
-    {"greedy", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 1, 0},
-    {"small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 1, 0},
-    {"reference", 256, 32, 288, 5, EPLB_ALGORITHM_EPLB, 1, 0},
-    {"mean-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 9, EPLB_OBJECTIVE_MEAN_OF_MAX},
-    {"mean-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 17, EPLB_OBJECTIVE_MEAN_OF_MAX},
-    {"max-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MAX_OF_MAX},
-    {"sum-9", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_SUM},
-    {"greedy-5", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX},
-    {"small-3", 8, 4, 12, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX},
+    {"large-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"large-4", 256, 72, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"large-3", 256, 96, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"large-2", 256, 144, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"filled-3", 256, 110, 330, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"greedy", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
+    {"reference", 256, 32, 288, 5, EPLB_ALGORITHM_EPLB, 1, 0, 0, 0, 0},
+    {"mean-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 9, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
+    {"mean-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 17, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
+    {"max-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MAX_OF_MAX, 0, 0, 0},
+    {"sum-9", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_SUM, 0, 0, 0},
+    {"greedy-5", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
+    {"small-3", 8, 4, 12, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
+    {"groups-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 8, 8, 0},
+    {"groups-3", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 8, 16, 0},
+    {"nodes-16", 256, 32, 512, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 8, 0, 0.5},
+    {"nodes-5", 256, 32, 512, 4, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 8, 0, 0.5},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -88,7 +95,11 @@ static uint64_t plan_fingerprint(const shape *s, int32_t threads)
     options.algorithm = s->algorithm;
     options.objective = s->objective;
     options.threads = threads;
-    assert_ok(eplb_cluster_create(&cluster, NULL, s->gpus, s->slots / s->gpus, 0, NULL), NULL);
+    options.groups = s->groups > 0 ? s->groups : 1;
+    options.node_cost = s->node_cost > 0.0 ? s->node_cost : -1.0;
+    assert_ok(
+        eplb_cluster_create(&cluster, NULL, s->gpus, s->slots / s->gpus, s->gpus_per_node, NULL),
+        NULL);
     assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, NULL), NULL);
     uint64_t hash = fingerprint(eplb_plan_placement(plan));
     eplb_plan_destroy(&plan);
