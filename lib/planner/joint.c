@@ -159,6 +159,18 @@ static void measure_experts(eplb_joint *joint, double usual_part)
     }
 }
 
+double eplb_joint_raised_bound(eplb_joint *joint, const eplb_effort *effort)
+{
+    eplb_layer *layer = joint->layer;
+    for (int32_t k = 0; k < joint->scenarios; k++) {
+        double worst = joint->top_load[k * EPLB_JOINT_TOPS];
+        layer->load = joint->load + (size_t)k * (size_t)joint->shape->experts;
+        eplb_layer_counts(layer);
+        joint->scratch[k] = eplb_layer_raise_bound(layer, eplb_layer_bound(layer), worst, effort);
+    }
+    return eplb_joint_value(joint, joint->scratch);
+}
+
 bool eplb_joint_start(eplb_joint *joint, double usual_part)
 {
     measure_experts(joint, usual_part);

@@ -16,7 +16,7 @@
 #include <eplb/plan.h>
 
 #include "planner/lanes.h"
-#include "planner/layer.h"
+#include "planner/solve.h"
 
 /* How many experts with like loads an expert is swapped with. */
 #define EPLB_JOINT_NEAR 10
@@ -77,8 +77,11 @@ bool eplb_joint_end(eplb_joint *joint);
 double eplb_joint_value(const eplb_joint *joint, const double *largest);
 
 /* Lower bound of the objective over all counts and placements, with each scenario's in scratch.
- * Uses the layer's counts. */
+ * Overwrites the layer's counts. */
 double eplb_joint_bound(eplb_joint *joint);
+
+/* The same by longer proofs, where there are such, once the placement at hand was measured. */
+double eplb_joint_raised_bound(eplb_joint *joint, const eplb_effort *effort);
 
 /* Counts and a first placement, indexed. Both go by the largest load of each expert over the
  * scenarios, less this part of its mean. False when there was no way to keep the rules. */

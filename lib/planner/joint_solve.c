@@ -104,7 +104,13 @@ eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
         eplb_joint_soften(joint, size * moves_of_level[effort]);
     }
     polish(joint, effort, size);
-    if (eplb_joint_measure(joint) <= optimal) {
+    double value = eplb_joint_measure(joint);
+    if (value > optimal && effort > 1 && eplb_shape_has_pairs(joint->shape)) {
+        eplb_effort proof = eplb_effort_of(effort > 3 ? effort - 2 : 2, joint->shape->slots);
+        *bound = eplb_joint_raised_bound(joint, &proof); /* for each scenario: less for each */
+        optimal = *bound * (1.0 + EPLB_ROUNDING);
+    }
+    if (value <= optimal) {
         return EPLB_STOP_OPTIMAL;
     }
     return effort > 1 ? EPLB_STOP_EFFORT : EPLB_STOP_LOCAL_OPTIMUM;

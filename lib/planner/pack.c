@@ -200,6 +200,16 @@ static bool put_by_rules(eplb_layer *layer, int32_t expert)
     return false;
 }
 
+/* Replicas of an expert that put_pinned has put. */
+static int32_t pins_of(const eplb_layer *layer, int32_t expert)
+{
+    int32_t pins = 0;
+    for (int32_t g = 0; g < layer->shape->gpus && layer->shape->rules != NULL; g++) {
+        pins += eplb_layer_pins(layer, g, expert) ? 1 : 0;
+    }
+    return pins;
+}
+
 static bool pack_by_rules(eplb_layer *layer, const int32_t *order)
 {
     gpu_heap unused;
@@ -209,14 +219,7 @@ static bool pack_by_rules(eplb_layer *layer, const int32_t *order)
     }
     for (int32_t i = 0; i < layer->shape->experts; i++) {
         int32_t e = order[i];
-        if (layer->count[e] > layer->shape->rules->max_replicas) { /* it has more pins */
-            return false;
-        }
-        int32_t pins = 0;
-        for (int32_t g = 0; g < layer->shape->gpus; g++) {
-            pins += eplb_layer_pins(layer, g, e) ? 1 : 0;
-        }
-        for (int32_t c = pins; c < layer->count[e]; c++) {
+        for (int32_t c = pins_of(layer, e); c < layer->count[e]; c++) {
             if (!put_by_rules(layer, e)) {
                 return false;
             }
@@ -238,26 +241,47 @@ static int32_t roomiest_without(const eplb_layer *layer, int32_t expert)
 }
 
 /*
- * Most replicated experts first, each onto the GPUs with most room left: finds a packing whenever
- * there is one (the construction behind Gale's and Ryser's theorem), whatever the loads. Counts of
- * eplb_layer_counts always have one, unless there are pins.
+ * Experts with most replicas to put first, each onto the GPUs with most room left: finds a packing
+ * whenever there is one (the construction behind Gale's and Ryser's theorem), whatever the loads.
+ * Counts of eplb_layer_counts always have one, unless there are pins: these come first, and what
+ * then finds no room is put by an exchange; false when that does not help.
  */
-static void pack_by_room(eplb_layer *layer)
+static bool pack_by_room(eplb_layer *layer)
 {
     const eplb_shape *shape = layer->shape;
     gpu_heap unused;
     start_empty(layer, &unused);
+    if (shape->rules != NULL && !put_pinned(layer)) {
+        return false;
+    }
     for (int32_t e = 0; e < shape->experts; e++) {
         layer->order[e] = e;
-        layer->key[e] = (double)layer->count[e];
+        layer->key[e] = (double)(layer->count[e] - pins_of(layer, e));
     }
     eplb_sort_descending(layer->order, shape->experts, layer->key, layer->position);
     for (int32_t i = 0; i < shape->experts; i++) {
         int32_t e = layer->order[i];
-        for (int32_t c = 0; c < layer->count[e]; c++) {
-            put(layer, roomiest_without(layer, e), e);
+        for (int32_t c = pins_of(layer, e); c < layer->count[e]; c++) {
+            int32_t gpu = roomiest_without(layer, e);
+            if (gpu >= 0) {
+                put(layer, gpu, e);
+            } else if (shape->rules == NULL || !put_by_rules(layer, e)) {
+                return false;
+            }
         }
     }
+    return true;
+}
+
+/* Whether an expert must have more replicas than it may: it has more pins. */
+static bool exceeds_most(const eplb_layer *layer)
+{
+    for (int32_t e = 0; e < layer->shape->experts; e++) {
+        if (layer->count[e] > layer->shape->rules->max_replicas) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool eplb_layer_pack(eplb_layer *layer)
@@ -267,13 +291,13 @@ bool eplb_layer_pack(eplb_layer *layer)
     }
     eplb_sort_descending(layer->order, layer->shape->experts, layer->share, layer->position);
     const eplb_rules *rules = layer->shape->rules;
-    bool packed =
-        rules != NULL ? pack_by_rules(layer, layer->order) : pack_by_load(layer, layer->order);
-    if (!packed && rules != NULL && rules->pin_count > 0) {
+    if (rules != NULL && exceeds_most(layer)) {
         return false;
     }
-    if (!packed) {
-        pack_by_room(layer);
+    bool packed =
+        rules != NULL ? pack_by_rules(layer, layer->order) : pack_by_load(layer, layer->order);
+    if (!packed && !pack_by_room(layer)) {
+        return false;
     }
     if (rules != NULL) {
         eplb_rules_spread(layer);

@@ -119,12 +119,14 @@ void eplb_rules_pin(const eplb_rules *rules, eplb_layer *layer, int32_t index)
 
 int32_t eplb_rules_fewest(const eplb_layer *layer, int32_t expert)
 {
-    int32_t pins = 0;
-    for (int32_t g = 0; g < layer->shape->gpus; g++) {
-        pins += eplb_layer_pins(layer, g, expert) ? 1 : 0;
+    const eplb_shape *shape = layer->shape;
+    int32_t needed = 0;
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        bool has_all = shape->first_slot[g + 1] - shape->first_slot[g] == shape->experts;
+        needed += has_all || eplb_layer_pins(layer, g, expert) ? 1 : 0;
     }
-    int32_t fewest = layer->shape->rules->min_replicas;
-    return pins > fewest ? pins : fewest;
+    int32_t fewest = shape->rules->min_replicas;
+    return needed > fewest ? needed : fewest;
 }
 
 int32_t eplb_rules_on_node(const eplb_layer *layer, int32_t expert, int32_t node)

@@ -34,7 +34,7 @@ bool eplb_rules_bind(const eplb_rules *rules, const eplb_shape *shape);
 /* Sets the pins of one layer, given by its index in the load. */
 void eplb_rules_pin(const eplb_rules *rules, eplb_layer *layer, int32_t index);
 
-/* Replicas that an expert has at least. */
+/* Replicas that an expert has at least: where it is pinned, and where GPUs have room for all. */
 int32_t eplb_rules_fewest(const eplb_layer *layer, int32_t expert);
 
 /* Replicas of an expert on a node. */

@@ -154,6 +154,31 @@ static void pins_of_a_layer_that_is_not_there_are_refused(void **state)
     expect_failure(f, EPLB_ERROR_ARGUMENT, "pin 0: no layer 2, expert 0 or GPU 0");
 }
 
+/* Nearly full GPUs of unequal slots: the lightest one is soon the wrong one. */
+static void any_replica_can_be_pinned_where_gpus_have_unequal_slots(void **state)
+{
+    fixture *f = *state;
+    static const int32_t slots[GPUS] = {6, 6, 4, 4};
+    for (int32_t g = 0; g < GPUS; g++) {
+        assert_ok(eplb_cluster_set_slots(f->cluster, g, slots[g], NULL), NULL);
+    }
+    for (int32_t i = 0; i < EXPERTS * GPUS; i++) {
+        const eplb_pin pin = {.layer = i % LAYERS, .expert = i / GPUS, .gpu = i % GPUS};
+        f->options.pins = &pin;
+        f->options.pin_count = 1;
+        eplb_plan *plan = plan_of(f->load, f->cluster, NULL, &f->options);
+        assert_int_equal(info_of(plan).valid, 1);
+        const int32_t *row = eplb_placement_row(eplb_plan_placement(plan), pin.layer);
+        int32_t found = 0;
+        for (int32_t s = 0; s < slots[pin.gpu]; s++) {
+            int32_t slot = eplb_cluster_first_slot(f->cluster, pin.gpu) + s;
+            found += row[slot] == pin.expert ? 1 : 0;
+        }
+        assert_int_equal(found, 1);
+        eplb_plan_destroy(&plan);
+    }
+}
+
 static void more_pins_than_the_most_replicas_are_refused(void **state)
 {
     fixture *f = *state;
@@ -247,6 +272,7 @@ static void every_failing_allocation_is_an_error_without_a_leak(void **state)
 TEST_MAIN(with_fixture(without_rules_the_hot_expert_is_everywhere),
           with_fixture(fewest_replicas_are_kept_in_every_layer),
           with_fixture(most_replicas_are_kept), with_fixture(pinned_replicas_are_there),
+          with_fixture(any_replica_can_be_pinned_where_gpus_have_unequal_slots),
           with_fixture(pins_that_do_not_fit_are_refused),
           with_fixture(pins_of_a_layer_that_is_not_there_are_refused),
           with_fixture(more_pins_than_the_most_replicas_are_refused),
