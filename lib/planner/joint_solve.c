@@ -7,10 +7,10 @@
 /* Moves of the soft phase by effort level, for each slot and each sixteenth of a GPU: with fewer
  * slots a GPU the steps are coarser, and more are needed. */
 static const int32_t moves_of_level[] = {
-    [1] = 0, [2] = 10, [3] = 20, [4] = 40, [5] = 70, [6] = 240, [7] = 720, [8] = 2200, [9] = 6600};
+    [1] = 0, [2] = 10, [3] = 20, [4] = 40, [5] = 60, [6] = 240, [7] = 720, [8] = 2200, [9] = 6600};
 #define GPU_WEIGHT 16
 /* One move of the polish for so many of the soft phase; level 1 has only a polish. */
-#define POLISH_EVERY 20
+#define POLISH_EVERY 10
 #define POLISH_LEAST 10
 
 /* A move costs as much as there are scenarios: beyond so many there are fewer moves. */
