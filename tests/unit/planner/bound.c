@@ -49,6 +49,14 @@ static void share_in_one_of_two_slots_needs_a_partner(void **state)
     assert_close(bound_of(three, 6, 3, 2), 2.0 / 1.4, 1e-5);
 }
 
+static void share_in_one_of_three_slots_needs_two_small_partners(void **state)
+{
+    (void)state;
+    /* 90 beside 7 and 1: five ones are not enough for three. */
+    static const double one[9] = {90, 90, 90, 7, 1, 1, 1, 1, 1};
+    assert_close(bound_of(one, 9, 3, 3), 98.0 / (282.0 / 3.0), 1e-5);
+}
+
 static void more_heavy_shares_than_are_told_apart_are_bounded(void **state)
 {
     (void)state;
@@ -118,6 +126,7 @@ TEST_MAIN(cmocka_unit_test(equal_loads_are_bounded_by_the_mean),
           cmocka_unit_test(hot_expert_without_spare_slots_is_the_bound),
           cmocka_unit_test(hot_expert_has_at_most_one_replica_on_each_gpu),
           cmocka_unit_test(share_in_one_of_two_slots_needs_a_partner),
+          cmocka_unit_test(share_in_one_of_three_slots_needs_two_small_partners),
           cmocka_unit_test(more_heavy_shares_than_are_told_apart_are_bounded),
           cmocka_unit_test(no_load_has_no_bound),
           cmocka_unit_test(every_failing_allocation_is_an_error_without_a_leak),
