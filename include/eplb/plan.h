@@ -174,9 +174,9 @@ typedef struct eplb_plan eplb_plan;
  *
  * Cost at the default effort, one thread: see the benchmark; 58 layers of 256 experts on 32 GPUs
  * take a few milliseconds. Memory for each thread: some 60 bytes for each slot and expert and
- * GPUs * experts / 4 bytes, with two slots a GPU up to 800 bytes more for each expert, and with
- * several scenarios 24 bytes for each scenario and expert and 12
- * for each scenario and GPU; once, 8 bytes for each layer and expert, and the result.
+ * GPUs * experts / 4 bytes, with two or three slots a GPU up to 800 bytes more for each expert, and
+ * with several scenarios 24 bytes for each scenario and expert and 12 for each scenario and GPU;
+ * once, 8 bytes for each layer and expert, and the result.
  */
 EPLB_API eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks,
                                       const eplb_load *load, const eplb_cluster *cluster,
@@ -245,14 +245,16 @@ EPLB_API eplb_status eplb_placement_objective(const eplb_placement *placement, i
  * Lower bound of one layer's imbalance: loads [experts] >= 0 on the live GPUs of a cluster, over
  * all replica counts and placements. The largest of: 1 (the mean load); the least T for which the
  * replicas that shares of at most T need, sum_e max(1, ceil(w_e / T)), fit the slots; the largest
- * expert load / the most replicas it can have; and where every live GPU has two slots, the largest
- * T that could be refuted as follows. A share of x > T / 2 or more needs a partner of at most T -
- * x, so every rising f with f(p) = -f(T - p) sums to at most 0 over the two shares of each GPU, and
- * T is out of reach when sum_e min_c c (1 + f(w_e / c)) is more than the slots; the best f is as
- * good as the linear relaxation of choosing the counts. f is looked for in a counted number of
- * steps, which is some ms for 256 experts; the proof has a margin of 1e-9 for rounding.
- * 0 when there is no load. Otherwise O(slots * log experts), and with unequal GPUs
- * O((slots - experts) * (experts + GPUs)).
+ * expert load / the most replicas it can have; and where every live GPU has two slots, or every one
+ * has three, the largest T that could be refuted as follows. A function f of shares that sums to at
+ * most 0 over the shares of every GPU that keeps to T shows that T is out of reach when
+ * sum_e min_c c (1 + f(w_e / c)) is more than the slots. Here f = -g on small shares, with a g in
+ * 0..1 that falls as shares rise, and on large ones what the partners beside them pay at least:
+ * with two slots f(x) = g(T - x) for x > T / 2; with three f(x) = min g(a) + g(b) over a + b <= T -
+ * x for x > 3 T / 4, where g is 0 from T / 8 on. g is looked for in a counted number of steps,
+ * which is some 10 ms for 256 experts; the proof has a margin of 1e-9 for rounding. 0 when there is
+ * no load. Otherwise O(slots * log experts), and with unequal GPUs O((slots - experts) * (experts +
+ * GPUs)).
  */
 EPLB_API eplb_status eplb_lower_bound(const eplb_cluster *cluster, const double *expert_loads,
                                       int32_t experts, double *bound, eplb_error *error);

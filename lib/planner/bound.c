@@ -20,8 +20,9 @@ static double relative_bound(eplb_layer *layer)
     }
     eplb_effort effort = eplb_effort_of(DEFAULT_EFFORT, layer->shape->slots);
     double simple = eplb_layer_bound(layer);
-    /* With two slots a GPU no placement is above twice the largest share. */
-    double raised = eplb_layer_raise_bound(layer, simple, 2.0 * simple, &effort);
+    /* With so many slots a GPU no placement need be above so many times the largest share. */
+    double highest = (double)(layer->shape->slots / layer->shape->gpus) * simple;
+    double raised = eplb_layer_raise_bound(layer, simple, highest, &effort);
     double bound = raised / total * (double)layer->shape->gpus;
     return bound > 1.0 ? bound : 1.0; /* rounding */
 }

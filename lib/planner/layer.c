@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "model/placement.h"
-#include "planner/pair_bound.h"
+#include "planner/partner_bound.h"
 
 static int32_t larger(int32_t a, int32_t b)
 {
@@ -126,7 +126,7 @@ eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
         ARRAY(heap, most),
         ARRAY(aside, most + 1),
     };
-    eplb_status status = eplb_pair_bound_init(&layer->pairs, hooks, shape, error);
+    eplb_status status = eplb_partner_bound_init(&layer->partners, hooks, shape, error);
     return status != EPLB_OK ? status : ALLOCATE(arrays);
 }
 
@@ -172,7 +172,7 @@ void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks)
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }
-    eplb_pair_bound_free(&layer->pairs, hooks);
+    eplb_partner_bound_free(&layer->partners, hooks);
     memset(layer, 0, sizeof(*layer));
 }
 

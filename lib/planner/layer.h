@@ -76,7 +76,7 @@ struct eplb_layer {
     int32_t *first;        /* [experts] first replica of the expert */
     int32_t *next;         /* [slots] next replica of the same expert, -1 at the end */
 
-    struct eplb_pair_bound *pairs; /* NULL unless the shape has pairs */
+    struct eplb_partner_bound *partners; /* NULL unless the shape has pairs or triples */
 
     int64_t moves; /* counted work */
 
@@ -95,7 +95,7 @@ struct eplb_layer {
 eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const eplb_shape *shape,
                             eplb_error *error);
 
-/* Only what eplb_layer_counts, eplb_layer_bound and eplb_layer_pair_bound use. */
+/* Only what eplb_layer_counts, eplb_layer_bound and eplb_layer_partner_bound use. */
 eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
                                    const eplb_shape *shape, eplb_error *error);
 void eplb_layer_free(eplb_layer *layer, const eplb_hooks *hooks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "planner/solve.h"
 
-#include "planner/pair_bound.h"
+#include "planner/partner_bound.h"
 
 /* Layers of so few slots are cheap to search, and their steps are few and large: they get more and
  * hotter rounds, and end only at their bound. */
@@ -128,13 +128,17 @@ static double search(eplb_layer *layer, double bound, double enough, const eplb_
 double eplb_layer_raise_bound(eplb_layer *layer, double bound, double worst,
                               const eplb_effort *effort)
 {
-    if (layer->pairs == NULL) {
+    if (layer->partners == NULL) {
         return bound;
     }
     double tolerance = effort->tolerance > CLOSEST ? effort->tolerance : CLOSEST;
     int64_t steps = effort->budget.moves_per_round / MOVES_PER_STEP;
-    return eplb_layer_pair_bound(layer, bound, worst, tolerance, steps);
+    return eplb_layer_partner_bound(layer, bound, worst, tolerance, steps);
 }
+
+/* With three slots a GPU nearly all layers come closer to the simple bound than this, relatively:
+ * the time of a longer proof would be lost on them. */
+#define FAR 2e-3
 
 /* How large a load is optimal but for rounding, or within a tolerance of the bound. */
 static double within(double bound, double tolerance)
@@ -153,7 +157,7 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
     if (effort->budget.rounds == 0) {
         return worst <= within(*bound, 0.0) ? EPLB_STOP_OPTIMAL : EPLB_STOP_LOCAL_OPTIMUM;
     }
-    if (worst > enough) {
+    if (worst > enough && eplb_shape_has_pairs(layer->shape)) {
         *bound = eplb_layer_raise_bound(layer, *bound, worst, effort);
         enough = within(*bound, effort->tolerance);
     }
@@ -170,6 +174,9 @@ eplb_stop eplb_layer_solve(eplb_layer *layer, const eplb_effort *effort, double 
         } else {
             exchange_start(layer);
         }
+    }
+    if (worst > within(*bound, FAR) && eplb_shape_has_triples(layer->shape)) {
+        *bound = eplb_layer_raise_bound(layer, *bound, worst, effort);
     }
     return worst <= within(*bound, 0.0) ? EPLB_STOP_OPTIMAL : EPLB_STOP_EFFORT;
 }

@@ -17,7 +17,8 @@ typedef struct eplb_effort {
 eplb_effort eplb_effort_of(int32_t level, int32_t slots);
 
 /* Raises a lower bound of the largest GPU load, of which a placement has `worst`, by a longer proof
- * where there is one: with two slots a GPU. Needs only what eplb_layer_init_counts makes. */
+ * where there is one: with two or three slots a GPU. Needs only what eplb_layer_init_counts makes.
+ */
 double eplb_layer_raise_bound(eplb_layer *layer, double bound, double worst,
                               const eplb_effort *effort);
 

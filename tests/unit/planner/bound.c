@@ -49,6 +49,30 @@ static void share_in_one_of_two_slots_needs_a_partner(void **state)
     assert_close(bound_of(three, 6, 3, 2), 2.0 / 1.4, 1e-5);
 }
 
+static void share_in_one_of_three_slots_needs_two_small_partners(void **state)
+{
+    (void)state;
+    /* One 90 is beside 7 and 1: five ones are not enough for three. */
+    static const double one[9] = {90, 90, 90, 7, 1, 1, 1, 1, 1};
+    assert_close(bound_of(one, 9, 3, 3), 98.0 / (282.0 / 3.0), 1e-5);
+}
+
+static void plan_with_three_slots_a_gpu_reports_what_small_partners_prove(void **state)
+{
+    (void)state;
+    static const double loads[9] = {90, 90, 90, 7, 1, 1, 1, 1, 1};
+    eplb_load *load = load_of(loads, 1, 9);
+    eplb_cluster *cluster = cluster_of(3, 3, 0);
+    eplb_plan *plan = plan_of(load, cluster, NULL, NULL);
+    eplb_plan_layer layer = layer_of(plan, 0);
+    assert_close(layer.imbalance_after, 98.0 / 94.0, 1e-12);
+    assert_close(layer.lower_bound, 98.0 / 94.0, 1e-5);
+    assert_true(layer.lower_bound <= layer.imbalance_after);
+    eplb_plan_destroy(&plan);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void more_heavy_shares_than_are_told_apart_are_bounded(void **state)
 {
     (void)state;
@@ -63,6 +87,27 @@ static void more_heavy_shares_than_are_told_apart_are_bounded(void **state)
     eplb_cluster *cluster = cluster_of(250, 2, 0);
     eplb_plan *plan = plan_of(load, cluster, NULL, &options);
     double bound = bound_of(loads, 400, 250, 2);
+    assert_true(bound > 1.01);
+    assert_true(bound <= layer_of(plan, 0).imbalance_after);
+    eplb_plan_destroy(&plan);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
+static void more_small_shares_than_are_told_apart_are_bounded(void **state)
+{
+    (void)state;
+    double loads[300];
+    for (int32_t e = 0; e < 300; e++) {
+        loads[e] = e < 60 ? 900.0 + e : e < 210 ? 21.0 + 0.7 * (e - 60) : 300.0 + (e - 210);
+    }
+    eplb_plan_options options;
+    eplb_plan_options_init(&options);
+    options.effort = 3;
+    eplb_load *load = load_of(loads, 1, 300);
+    eplb_cluster *cluster = cluster_of(102, 3, 0);
+    eplb_plan *plan = plan_of(load, cluster, NULL, &options);
+    double bound = bound_of(loads, 300, 102, 3);
     assert_true(bound > 1.01);
     assert_true(bound <= layer_of(plan, 0).imbalance_after);
     eplb_plan_destroy(&plan);
@@ -118,7 +163,10 @@ TEST_MAIN(cmocka_unit_test(equal_loads_are_bounded_by_the_mean),
           cmocka_unit_test(hot_expert_without_spare_slots_is_the_bound),
           cmocka_unit_test(hot_expert_has_at_most_one_replica_on_each_gpu),
           cmocka_unit_test(share_in_one_of_two_slots_needs_a_partner),
+          cmocka_unit_test(share_in_one_of_three_slots_needs_two_small_partners),
+          cmocka_unit_test(plan_with_three_slots_a_gpu_reports_what_small_partners_prove),
           cmocka_unit_test(more_heavy_shares_than_are_told_apart_are_bounded),
+          cmocka_unit_test(more_small_shares_than_are_told_apart_are_bounded),
           cmocka_unit_test(no_load_has_no_bound),
           cmocka_unit_test(every_failing_allocation_is_an_error_without_a_leak),
           cmocka_unit_test(bad_arguments_are_refused))

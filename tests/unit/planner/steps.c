@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "model/placement.h"
 #include "planner/layer.h"
-#include "planner/pair_bound.h"
+#include "planner/partner_bound.h"
 
 #define SEEDS 400
 
@@ -307,7 +307,7 @@ static void pair_bound_is_never_above_the_best_pairing_and_mostly_meets_it(void 
         setup_pairs(&f, seed);
         eplb_layer_counts(&f.layer);
         double simple = eplb_layer_bound(&f.layer);
-        double bound = eplb_layer_pair_bound(&f.layer, simple, 2.0 * simple, 1e-6, 300);
+        double bound = eplb_layer_partner_bound(&f.layer, simple, 2.0 * simple, 1e-6, 300);
         double best = best_folded(&f, 0, f.shape.slots);
         assert_true(bound >= simple);
         assert_true(bound <= best * (1.0 + 1e-12));
@@ -319,6 +319,91 @@ static void pair_bound_is_never_above_the_best_pairing_and_mostly_meets_it(void 
                   tight);
     assert_true(raised > SEEDS);
     assert_true(tight * 10 >= 5 * SEEDS * 8);
+}
+
+/* Of the replicas that are left, the largest is put together with any two others: the least largest
+ * sum. An expert may meet itself. */
+static double best_triples(double *share, int32_t count)
+{
+    if (count == 0) {
+        return 0.0;
+    }
+    double best = INFINITY;
+    for (int32_t i = 1; i < count; i++) {
+        for (int32_t j = i + 1; j < count; j++) {
+            double left[12];
+            int32_t kept = 0;
+            for (int32_t k = 1; k < count; k++) {
+                if (k != i && k != j) {
+                    left[kept++] = share[k];
+                }
+            }
+            double load = share[0] + share[i] + share[j];
+            best = load < best ? fmin(best, fmax(load, best_triples(left, kept))) : best;
+        }
+    }
+    return best;
+}
+
+/* Tries all counts that use all slots, from expert e on. */
+static double best_of_all_triples(fixture *f, int32_t e, int32_t left, double *share)
+{
+    int32_t experts_left = f->shape.experts - e;
+    if (experts_left == 0) {
+        return left == 0 ? best_triples(share, f->shape.slots) : INFINITY;
+    }
+    double best = INFINITY;
+    int32_t placed = f->shape.slots - left;
+    for (int32_t c = 1; c <= f->shape.gpus && c <= left - (experts_left - 1); c++) {
+        for (int32_t i = 0; i < c; i++) {
+            share[placed + i] = f->loads[e] / c;
+        }
+        best = fmin(best, best_of_all_triples(f, e + 1, left - c, share));
+    }
+    return best;
+}
+
+/* Large loads and small ones, so that partners are scarce. */
+static void setup_scarce_triples(fixture *f, uint64_t seed)
+{
+    eplb_random random;
+    eplb_random_seed(&random, seed);
+    eplb_hooks_init(&f->hooks);
+    int32_t gpus = draw(&random, 2, 3);
+    int32_t experts = 3 * gpus - draw(&random, 0, 2);
+    for (int32_t e = 0; e < experts; e++) {
+        bool hot = e < gpus;
+        f->loads[e] =
+            hot ? 70.0 + 60.0 * eplb_random_unit(&random) : 15.0 * eplb_random_unit(&random);
+    }
+    assert_ok(eplb_cluster_create(&f->cluster, NULL, gpus, 3, 0, NULL), NULL);
+    make_layer(f, experts);
+}
+
+static void triple_bound_is_never_above_the_best_triples(void **state)
+{
+    (void)state;
+    int raised = 0;
+    int tight = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        fixture f;
+        double share[12];
+        setup_scarce_triples(&f, seed);
+        eplb_layer_counts(&f.layer);
+        double simple = eplb_layer_bound(&f.layer);
+        double bound = eplb_layer_partner_bound(&f.layer, simple, 3.0 * simple, 1e-6, 300);
+        double best = best_of_all_triples(&f, 0, f.shape.slots, share);
+        assert_true(bound >= simple);
+        assert_true(bound <= best * (1.0 + 1e-12));
+        raised += bound > simple * (1.0 + 1e-6);
+        tight += bound >= best * (1.0 - 1e-2);
+        teardown(&f);
+    }
+    print_message("%d of %d bounds are raised, %d are near the best triples\n", raised, SEEDS,
+                  tight);
+    assert_true(raised > SEEDS / 4);
+    assert_true(tight > SEEDS / 2);
 }
 
 static void filling_never_ends_worse_and_says_what_it_reached(void **state)
@@ -368,6 +453,7 @@ TEST_MAIN(seeded_test(counts_are_those_of_adams_method),
           seeded_test(pair_counts_are_nearly_always_the_best),
           seeded_test(other_shapes_have_no_pairs), seeded_test(swaps_never_raise_the_largest_load),
           seeded_test(pair_bound_is_never_above_the_best_pairing_and_mostly_meets_it),
+          seeded_test(triple_bound_is_never_above_the_best_triples),
           seeded_test(filling_never_ends_worse_and_says_what_it_reached),
           seeded_test(other_shapes_are_not_filled),
           seeded_test(search_never_ends_worse_and_says_what_it_reached))
