@@ -15,7 +15,6 @@ static const int32_t moves_of_level[] = {
 
 /* A move costs as much as there are scenarios: beyond so many there are fewer moves. */
 #define MANY_SCENARIOS 64
-#define MANY_IN_SMALL_LAYERS 16
 
 /* Smaller layers get the moves of one of this size: they are cheap, and have as many ways to go
  * wrong. */
@@ -27,9 +26,9 @@ static int64_t size_of(const eplb_shape *shape)
     return size > LEAST_SIZE ? size : LEAST_SIZE;
 }
 
-static int64_t less_for_many(const eplb_joint *joint, int32_t many, int64_t moves)
+static int64_t less_for_many(const eplb_joint *joint, int64_t moves)
 {
-    return joint->scenarios <= many ? moves : moves * many / joint->scenarios;
+    return joint->scenarios <= MANY_SCENARIOS ? moves : moves * MANY_SCENARIOS / joint->scenarios;
 }
 
 /* Spare replicas go where a scenario exceeds the usual load: the more an expert's load varies, the
@@ -76,7 +75,7 @@ static void polish(eplb_joint *joint, int32_t effort, int64_t size)
 
 void eplb_joint_rebalance(eplb_joint *joint, int32_t effort)
 {
-    int64_t size = less_for_many(joint, MANY_SCENARIOS, size_of(joint->shape));
+    int64_t size = less_for_many(joint, size_of(joint->shape));
     eplb_joint_index(joint);
     eplb_joint_find_near(joint);
     eplb_joint_soften(joint, size * moves_of_level[effort]);
@@ -86,14 +85,14 @@ void eplb_joint_rebalance(eplb_joint *joint, int32_t effort)
 eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
 {
     eplb_layer *layer = joint->layer;
-    int64_t size = less_for_many(joint, MANY_SCENARIOS, size_of(joint->shape));
+    int64_t size = less_for_many(joint, size_of(joint->shape));
     layer->moves = 0;
     *bound = eplb_joint_bound(joint);
     double optimal = *bound * (1.0 + EPLB_ROUNDING);
     (void)eplb_joint_start(joint, usual_parts[0]);
     if (joint->shape->slots <= SMALL_LAYER) {
         eplb_budget budget = small_budget(effort);
-        budget.moves_per_round = less_for_many(joint, MANY_IN_SMALL_LAYERS, budget.moves_per_round);
+        budget.moves_per_round = less_for_many(joint, budget.moves_per_round);
         eplb_joint_anneal(joint, optimal, &budget);
         eplb_joint_find_near(joint);
     } else {
