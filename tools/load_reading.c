@@ -6,6 +6,8 @@
 #include "dense_layers.h"
 #include "formats.h"
 
+const char *const objective_choices[] = {"mean-of-max", "max-of-max", "sum", NULL};
+
 static eplb_status name_layers(eplb_load **load, const load_request *request,
                                const eplb_hooks *hooks, eplb_error *error)
 {

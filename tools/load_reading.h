@@ -8,6 +8,25 @@
 #include "model_options.h"
 #include "options.h"
 
+/* Help texts of the options that say it. */
+#define SCENARIOS_HELP                                                                             \
+    "logged counts of tokens per expert, [NAME=]PATH[,PATH...][:WEIGHT]; several paths, or a "     \
+    "directory, are ranks that are summed; - is standard input; may be given more than once: "     \
+    "each "                                                                                        \
+    "is a scenario"
+#define SLICES_HELP                                                                                \
+    "scenarios that each source is cut into, runs of steps with equal tokens (default: up to 16 "  \
+    "for a single source, else 1; 1 sums it)"
+#define OBJECTIVE_HELP                                                                             \
+    "what to make small in each layer: the mean of the scenarios' imbalances (default), the "      \
+    "largest, or the imbalance of their summed tokens"
+#define DENSE_LAYERS_HELP                                                                          \
+    "model layers that are dense, such as 0-2,60, or none (default: where the files list all "     \
+    "model layers, those without tokens)"
+
+/* The names of eplb_objective, in its order; ends with NULL. */
+extern const char *const objective_choices[];
+
 /* The sources of --load and what other options say about them. */
 typedef struct load_request {
     const text_list *sources;

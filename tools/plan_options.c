@@ -5,6 +5,7 @@
 
 #include <eplb/plan.h>
 
+#include "load_reading.h"
 #include "message.h"
 #include "model_options.h"
 #include "pins.h"
@@ -12,35 +13,23 @@
 
 const char *const plan_algorithms[] = {"search", "eplb", NULL};
 
-/* In the order of eplb_objective, and of the values of --hierarchy and --lost-experts. */
-static const char *const objectives[] = {"mean-of-max", "max-of-max", "sum", NULL};
+/* In the order of the values of --hierarchy and --lost-experts. */
 static const char *const hierarchies[] = {"none", "groups", NULL};
 static const char *const lost_choices[] = {"load", "fail", NULL};
 
 #define AT(field) offsetof(plan_values, field)
 
 static const option options[] = {
-    {"load", "SOURCE",
-     "logged counts of tokens per expert, [NAME=]PATH[,PATH...][:WEIGHT]; several paths, or a "
-     "directory, are ranks that are summed; - is standard input; may be given more than once: each "
-     "is a scenario",
-     OPTION_TEXTS, AT(loads), 0, 0, NULL},
-    {"slices", "N",
-     "scenarios that each source is cut into, runs of steps with equal tokens (default: up to 16 "
-     "for a single source, else 1; 1 sums it)",
-     OPTION_INT, AT(slices), 1, EPLB_MAX_SCENARIOS, NULL},
-    {"objective", "mean-of-max|max-of-max|sum",
-     "what to make small in each layer: the mean of the scenarios' imbalances (default), the "
-     "largest, or the imbalance of their summed tokens",
-     OPTION_CHOICE, AT(objective), 0, 0, objectives},
+    {"load", "SOURCE", SCENARIOS_HELP, OPTION_TEXTS, AT(loads), 0, 0, NULL},
+    {"slices", "N", SLICES_HELP, OPTION_INT, AT(slices), 1, EPLB_MAX_SCENARIOS, NULL},
+    {"objective", "mean-of-max|max-of-max|sum", OBJECTIVE_HELP, OPTION_CHOICE, AT(objective), 0, 0,
+     objective_choices},
     {"from", "FORMAT", "format of the counts (default: recognised by content)", OPTION_TEXT,
      AT(from), 0, 0, NULL},
     {"experts", "N", "logical experts; files that contradict it are refused", OPTION_INT,
      AT(experts), 1, EPLB_MAX_EXPERTS, NULL},
-    {"dense-layers", "LIST",
-     "model layers that are dense, such as 0-2,60, or none (default: where the files list all "
-     "model layers, those without tokens)",
-     OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    {"dense-layers", "LIST", DENSE_LAYERS_HELP, OPTION_IDS, AT(dense_layers), 0,
+     EPLB_MAX_LAYERS - 1, NULL},
     {"model", "FILE", MODEL_HELP, OPTION_TEXT, AT(model), 0, 0, NULL},
     {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
      NULL},

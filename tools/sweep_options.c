@@ -3,6 +3,7 @@
 
 #include <eplb/eplb.h>
 
+#include "load_reading.h"
 #include "message.h"
 #include "model_options.h"
 #include "standard_input.h"
@@ -10,17 +11,10 @@
 /* Plans of a sweep: more is a mistake in a range. */
 #define MOST_COMBINATIONS 10000
 
-/* In the order of eplb_objective. */
-static const char *const objectives[] = {"mean-of-max", "max-of-max", "sum", NULL};
-
 #define AT(field) offsetof(sweep_values, field)
 
 static const option options[] = {
-    {"load", "SOURCE",
-     "logged counts of tokens per expert, [NAME=]PATH[,PATH...][:WEIGHT]; several paths, or a "
-     "directory, are ranks that are summed; - is standard input; may be given more than once: each "
-     "is a scenario",
-     OPTION_TEXTS, AT(loads), 0, 0, NULL},
+    {"load", "SOURCE", SCENARIOS_HELP, OPTION_TEXTS, AT(loads), 0, 0, NULL},
     {"gpus", "LIST",
      "numbers of GPUs that share the experts of a layer, such as 8,16,32 or 8-64x2 (8, 16, 32, 64)",
      OPTION_IDS, AT(gpus), 1, EPLB_MAX_GPUS, NULL},
@@ -30,22 +24,15 @@ static const option options[] = {
      OPTION_IDS, AT(redundant), 0, EPLB_MAX_SLOTS, NULL},
     {"model", "FILE", MODEL_HELP, OPTION_TEXT, AT(model), 0, 0, NULL},
     {"expert-bytes", "SIZE", EXPERT_BYTES_HELP, OPTION_SIZE, AT(expert_bytes), 1, 0, NULL},
-    {"slices", "N",
-     "scenarios that each source is cut into, runs of steps with equal tokens (default: up to 16 "
-     "for a single source, else 1; 1 sums it)",
-     OPTION_INT, AT(slices), 1, EPLB_MAX_SCENARIOS, NULL},
-    {"objective", "mean-of-max|max-of-max|sum",
-     "what to make small in each layer: the mean of the scenarios' imbalances (default), the "
-     "largest, or the imbalance of their summed tokens",
-     OPTION_CHOICE, AT(objective), 0, 0, objectives},
+    {"slices", "N", SLICES_HELP, OPTION_INT, AT(slices), 1, EPLB_MAX_SCENARIOS, NULL},
+    {"objective", "mean-of-max|max-of-max|sum", OBJECTIVE_HELP, OPTION_CHOICE, AT(objective), 0, 0,
+     objective_choices},
     {"from", "FORMAT", "format of the counts (default: recognised by content)", OPTION_TEXT,
      AT(from), 0, 0, NULL},
     {"experts", "N", "logical experts; files that contradict it are refused", OPTION_INT,
      AT(experts), 1, EPLB_MAX_EXPERTS, NULL},
-    {"dense-layers", "LIST",
-     "model layers that are dense, such as 0-2,60, or none (default: where the files list all "
-     "model layers, those without tokens)",
-     OPTION_IDS, AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    {"dense-layers", "LIST", DENSE_LAYERS_HELP, OPTION_IDS, AT(dense_layers), 0,
+     EPLB_MAX_LAYERS - 1, NULL},
     {"effort", "1..9", "how long to search for each plan (default 3)", OPTION_INT, AT(effort), 1, 9,
      NULL},
     {"threads", "N", "threads that plan (default: the processors online, at most 8)", OPTION_INT,

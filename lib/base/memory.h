@@ -75,4 +75,29 @@ static inline eplb_status eplb_out_of_memory(eplb_error *error)
     return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
 }
 
+/* A member of an object that becomes an array of zeros. */
+typedef struct eplb_array {
+    void **memory;
+    size_t count;
+    size_t size;
+} eplb_array;
+
+#define EPLB_ARRAY(member, length)                                                                 \
+    {                                                                                              \
+        (void **)&(member), length, sizeof(*(member))                                              \
+    }
+
+/* Makes all of them. On failure those made are left to the object's free function. */
+static inline eplb_status eplb_alloc_arrays(const eplb_hooks *hooks, const eplb_array *arrays,
+                                            size_t count, eplb_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        *arrays[i].memory = eplb_alloc_zeroed(hooks, arrays[i].count, arrays[i].size);
+        if (*arrays[i].memory == NULL) {
+            return eplb_out_of_memory(error);
+        }
+    }
+    return EPLB_OK;
+}
+
 #endif

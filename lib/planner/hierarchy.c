@@ -282,7 +282,7 @@ static double hottest_share(const eplb_hierarchy *self, const double *loads, dou
 static double bound_jointly(eplb_hierarchy *self)
 {
     eplb_joint *whole = self->whole_joint;
-    (void)eplb_joint_bound(whole);
+    (void)eplb_joint_bound(whole, NULL);
     for (int32_t k = 0; k < whole->scenarios; k++) {
         const double *loads = whole->load + (size_t)k * (size_t)whole->shape->experts;
         double hottest = hottest_share(self, loads, 1.0);

@@ -4,16 +4,7 @@
 #include "base/memory.h"
 #include "planner/objective.h"
 
-typedef struct array {
-    void **memory;
-    size_t count;
-    size_t size;
-} array;
-
-#define ARRAY(member, length)                                                                      \
-    {                                                                                              \
-        (void **)&joint->member, length, sizeof(*joint->member)                                    \
-    }
+#define ARRAY(member, length) EPLB_ARRAY(joint->member, length)
 
 eplb_status eplb_joint_init(eplb_joint *joint, const eplb_hooks *hooks, eplb_layer *layer,
                             int32_t scenarios, eplb_objective objective, eplb_error *error)
@@ -26,7 +17,7 @@ eplb_status eplb_joint_init(eplb_joint *joint, const eplb_hooks *hooks, eplb_lay
     size_t slots = (size_t)shape->slots;
     size_t count = (size_t)scenarios; /* at most 2^12, the others at most 2^20: no overflow */
     size_t groups = (count + EPLB_LANES - 1) / EPLB_LANES;
-    const array arrays[] = {
+    const eplb_array arrays[] = {
         ARRAY(load, count * experts),
         ARRAY(weight, count),
         ARRAY(measure, experts),
@@ -44,14 +35,12 @@ eplb_status eplb_joint_init(eplb_joint *joint, const eplb_hooks *hooks, eplb_lay
         ARRAY(top_gpu, count * EPLB_JOINT_TOPS),
         ARRAY(scratch, count > experts ? count : experts),
     };
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-        *arrays[i].memory = eplb_alloc_zeroed(hooks, arrays[i].count, arrays[i].size);
-        if (*arrays[i].memory == NULL) {
-            eplb_joint_free(joint, hooks);
-            return eplb_out_of_memory(error);
-        }
+    eplb_status status =
+        eplb_alloc_arrays(hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error);
+    if (status != EPLB_OK) {
+        eplb_joint_free(joint, hooks);
     }
-    return EPLB_OK;
+    return status;
 }
 
 void eplb_joint_free(eplb_joint *joint, const eplb_hooks *hooks)
@@ -133,13 +122,17 @@ double eplb_joint_value(const eplb_joint *joint, const double *largest)
     return value;
 }
 
-double eplb_joint_bound(eplb_joint *joint)
+double eplb_joint_bound(eplb_joint *joint, const eplb_effort *proof)
 {
     eplb_layer *layer = joint->layer;
     for (int32_t k = 0; k < joint->scenarios; k++) {
         layer->load = joint->load + (size_t)k * (size_t)joint->shape->experts;
         eplb_layer_counts(layer);
-        joint->scratch[k] = eplb_layer_bound(layer);
+        double bound = eplb_layer_bound(layer);
+        joint->scratch[k] =
+            proof == NULL
+                ? bound
+                : eplb_layer_raise_bound(layer, bound, joint->top_load[k * EPLB_JOINT_TOPS], proof);
     }
     return eplb_joint_value(joint, joint->scratch);
 }
@@ -157,18 +150,6 @@ static void measure_experts(eplb_joint *joint, double usual_part)
         }
         joint->measure[e] = largest - usual_part * mean;
     }
-}
-
-double eplb_joint_raised_bound(eplb_joint *joint, const eplb_effort *effort)
-{
-    eplb_layer *layer = joint->layer;
-    for (int32_t k = 0; k < joint->scenarios; k++) {
-        double worst = joint->top_load[k * EPLB_JOINT_TOPS];
-        layer->load = joint->load + (size_t)k * (size_t)joint->shape->experts;
-        eplb_layer_counts(layer);
-        joint->scratch[k] = eplb_layer_raise_bound(layer, eplb_layer_bound(layer), worst, effort);
-    }
-    return eplb_joint_value(joint, joint->scratch);
 }
 
 bool eplb_joint_start(eplb_joint *joint, double usual_part)

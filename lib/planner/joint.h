@@ -77,11 +77,9 @@ bool eplb_joint_end(eplb_joint *joint);
 double eplb_joint_value(const eplb_joint *joint, const double *largest);
 
 /* Lower bound of the objective over all counts and placements, with each scenario's in scratch.
- * Overwrites the layer's counts. */
-double eplb_joint_bound(eplb_joint *joint);
-
-/* The same by longer proofs, where there are such, once the placement at hand was measured. */
-double eplb_joint_raised_bound(eplb_joint *joint, const eplb_effort *effort);
+ * Overwrites the layer's counts. `proof`: what longer proofs may cost, once the placement at hand
+ * was measured; NULL: none. */
+double eplb_joint_bound(eplb_joint *joint, const eplb_effort *proof);
 
 /* Counts and a first placement, indexed. Both go by the largest load of each expert over the
  * scenarios, less this part of its mean. False when there was no way to keep the rules. */

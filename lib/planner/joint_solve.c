@@ -87,7 +87,7 @@ eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
     eplb_layer *layer = joint->layer;
     int64_t size = less_for_many(joint, size_of(joint->shape));
     layer->moves = 0;
-    *bound = eplb_joint_bound(joint);
+    *bound = eplb_joint_bound(joint, NULL);
     double optimal = *bound * (1.0 + EPLB_ROUNDING);
     (void)eplb_joint_start(joint, usual_parts[0]);
     if (joint->shape->slots <= SMALL_LAYER) {
@@ -106,7 +106,7 @@ eplb_stop eplb_joint_solve(eplb_joint *joint, int32_t effort, double *bound)
     double value = eplb_joint_measure(joint);
     if (value > optimal && effort > 1 && eplb_shape_has_pairs(joint->shape)) {
         eplb_effort proof = eplb_effort_of(effort > 3 ? effort - 2 : 2, joint->shape->slots);
-        *bound = eplb_joint_raised_bound(joint, &proof); /* for each scenario: less for each */
+        *bound = eplb_joint_bound(joint, &proof); /* for each scenario: less for each */
         optimal = *bound * (1.0 + EPLB_ROUNDING);
     }
     if (value <= optimal) {

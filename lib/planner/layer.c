@@ -87,30 +87,18 @@ void eplb_shape_free(eplb_shape *shape, const eplb_hooks *hooks)
     memset(shape, 0, sizeof(*shape));
 }
 
-typedef struct array {
-    void **memory;
-    size_t count;
-    size_t size;
-} array;
-
 /* Makes all arrays or frees the layer. */
-static eplb_status allocate(eplb_layer *layer, const eplb_hooks *hooks, const array *arrays,
+static eplb_status allocate(eplb_layer *layer, const eplb_hooks *hooks, const eplb_array *arrays,
                             size_t count, eplb_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
-        *arrays[i].memory = eplb_alloc_zeroed(hooks, arrays[i].count, arrays[i].size);
-        if (*arrays[i].memory == NULL) {
-            eplb_layer_free(layer, hooks);
-            return eplb_out_of_memory(error);
-        }
+    eplb_status status = eplb_alloc_arrays(hooks, arrays, count, error);
+    if (status != EPLB_OK) {
+        eplb_layer_free(layer, hooks);
     }
-    return EPLB_OK;
+    return status;
 }
 
-#define ARRAY(member, length)                                                                      \
-    {                                                                                              \
-        (void **)&layer->member, length, sizeof(*layer->member)                                    \
-    }
+#define ARRAY(member, length) EPLB_ARRAY(layer->member, length)
 #define ALLOCATE(arrays) allocate(layer, hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error)
 
 eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
@@ -120,7 +108,7 @@ eplb_status eplb_layer_init_counts(eplb_layer *layer, const eplb_hooks *hooks,
     layer->shape = shape;
     size_t experts = (size_t)shape->experts;
     size_t most = (size_t)larger(larger(shape->experts, shape->slots), shape->gpus);
-    const array arrays[] = {
+    const eplb_array arrays[] = {
         ARRAY(count, experts),
         ARRAY(share, experts),
         ARRAY(heap, most),
@@ -142,7 +130,7 @@ eplb_status eplb_layer_init(eplb_layer *layer, const eplb_hooks *hooks, const ep
     size_t slots = (size_t)shape->slots;
     size_t gpus = (size_t)shape->gpus;
     size_t most = (size_t)larger(larger(shape->experts, shape->slots), shape->gpus);
-    const array arrays[] = {
+    const eplb_array arrays[] = {
         ARRAY(slot_expert, slots),
         ARRAY(gpu_load, gpus),
         ARRAY(holds, gpus * (size_t)layer->words), /* at most 2^26 */

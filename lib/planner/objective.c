@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a placement is worth to a plan. */
+/* What a placement is worth to a plan, and what it sends between nodes. */
+#include <stdbool.h>
+
 #include <eplb/plan.h>
 
 #include "base/memory.h"
@@ -41,37 +43,41 @@ double eplb_largest_weight(const eplb_load *load, int32_t layer)
     return largest;
 }
 
-/* Scenarios without load in the layer have an imbalance of 0. */
-static eplb_status combine_scenarios(const eplb_placement *placement, int32_t row,
-                                     const eplb_load *load, int32_t layer, eplb_objective objective,
-                                     double *value, eplb_error *error)
+/* Measures one layer of a placement for one row of loads: an imbalance, or a share of tokens. */
+typedef eplb_status measure(const eplb_placement *placement, int32_t row, const double *loads,
+                            double *value, eplb_error *error);
+
+/* The mean by weights over the scenarios that have load in the layer, 0 when none has, and the
+ * largest value. */
+static eplb_status measure_each(measure *of, const eplb_placement *placement, int32_t row,
+                                const eplb_load *load, int32_t layer, double *mean, double *largest,
+                                eplb_error *error)
 {
     double most = eplb_largest_weight(load, layer);
     double weights = 0.0;
     double sum = 0.0;
-    double largest = 0.0;
+    *largest = 0.0;
     for (int32_t k = 0; k < eplb_load_scenarios(load); k++) {
-        double imbalance;
-        eplb_status status = eplb_placement_imbalance(placement, row, eplb_load_row(load, k, layer),
-                                                      &imbalance, error);
+        const double *loads = eplb_load_row(load, k, layer);
+        double value;
+        eplb_status status = of(placement, row, loads, &value, error);
         if (status != EPLB_OK) {
             return status;
         }
-        double weight = imbalance > 0.0 ? eplb_load_scenario_weight(load, k) / most : 0.0;
-        weights += weight;
-        sum += weight * imbalance;
-        largest = imbalance > largest ? imbalance : largest;
+        if (has_load(loads, eplb_load_experts(load))) {
+            double weight = eplb_load_scenario_weight(load, k) / most;
+            weights += weight;
+            sum += weight * value;
+            *largest = value > *largest ? value : *largest;
+        }
     }
-    double mean = weights > 0.0 ? sum / weights : 0.0;
-    /* A mean of ones can be a rounding error less. */
-    mean = weights > 0.0 && mean < 1.0 ? 1.0 : mean;
-    *value = objective == EPLB_OBJECTIVE_MAX_OF_MAX ? largest : mean;
+    *mean = weights > 0.0 ? sum / weights : 0.0;
     return EPLB_OK;
 }
 
-static eplb_status imbalance_of_sum(const eplb_placement *placement, int32_t row,
-                                    const eplb_load *load, int32_t layer, double *value,
-                                    eplb_error *error)
+static eplb_status measure_sum(measure *of, const eplb_placement *placement, int32_t row,
+                               const eplb_load *load, int32_t layer, double *value,
+                               eplb_error *error)
 {
     eplb_hooks hooks = placement->hooks;
     double *sums = eplb_alloc(&hooks, (size_t)eplb_load_experts(load), sizeof(*sums));
@@ -80,25 +86,58 @@ static eplb_status imbalance_of_sum(const eplb_placement *placement, int32_t row
     }
     eplb_status status = eplb_load_sum_row(load, layer, sums, NULL, error);
     if (status == EPLB_OK) {
-        status = eplb_placement_imbalance(placement, row, sums, value, error);
+        status = of(placement, row, sums, value, error);
     }
     eplb_free(&hooks, sums);
     return status;
+}
+
+static eplb_status check(const char *what, const eplb_placement *placement, const eplb_load *load,
+                         int32_t layer, const double *value, eplb_error *error)
+{
+    if (placement == NULL || load == NULL || value == NULL ||
+        placement->experts != eplb_load_experts(load) || eplb_load_row(load, 0, layer) == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "%s: no placement, load or output, other experts, or no layer %d",
+                              what, layer);
+    }
+    return EPLB_OK;
 }
 
 eplb_status eplb_placement_objective(const eplb_placement *placement, int32_t row,
                                      const eplb_load *load, int32_t layer, eplb_objective objective,
                                      double *value, eplb_error *error)
 {
-    if (placement == NULL || load == NULL || value == NULL ||
-        placement->experts != eplb_load_experts(load) || eplb_load_row(load, 0, layer) == NULL) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "objective: no placement, load or output, other experts, or no layer "
-                              "%d",
-                              layer);
+    eplb_status status = check("objective", placement, load, layer, value, error);
+    if (status != EPLB_OK) {
+        return status;
     }
     if (objective == EPLB_OBJECTIVE_SUM || eplb_load_scenarios(load) == 1) {
-        return imbalance_of_sum(placement, row, load, layer, value, error);
+        return measure_sum(eplb_placement_imbalance, placement, row, load, layer, value, error);
     }
-    return combine_scenarios(placement, row, load, layer, objective, value, error);
+    double mean;
+    double largest;
+    status =
+        measure_each(eplb_placement_imbalance, placement, row, load, layer, &mean, &largest, error);
+    if (status == EPLB_OK) {
+        /* A mean of ones can be a rounding error less. */
+        mean = mean > 0.0 && mean < 1.0 ? 1.0 : mean;
+        *value = objective == EPLB_OBJECTIVE_MAX_OF_MAX ? largest : mean;
+    }
+    return status;
+}
+
+eplb_status eplb_placement_traffic(const eplb_placement *placement, int32_t row,
+                                   const eplb_load *load, int32_t layer, eplb_objective objective,
+                                   double *share, eplb_error *error)
+{
+    eplb_status status = check("traffic", placement, load, layer, share, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    double largest;
+    return objective == EPLB_OBJECTIVE_SUM
+               ? measure_sum(eplb_placement_cross_node, placement, row, load, layer, share, error)
+               : measure_each(eplb_placement_cross_node, placement, row, load, layer, share,
+                              &largest, error);
 }

@@ -3,16 +3,7 @@
 
 #include "base/memory.h"
 
-typedef struct array {
-    void **memory;
-    size_t count;
-    size_t size;
-} array;
-
-#define ARRAY(member, length)                                                                      \
-    {                                                                                              \
-        (void **)&traffic->member, length, sizeof(*traffic->member)                                \
-    }
+#define ARRAY(member, length) EPLB_ARRAY(traffic->member, length)
 
 /* The rules that the plan has, if any, and spread replicas. */
 static void make_spread(eplb_traffic *traffic)
@@ -39,17 +30,16 @@ eplb_status eplb_traffic_init(eplb_traffic *traffic, const eplb_hooks *hooks, ep
     size_t slots = (size_t)layer->shape->slots;
     size_t gpus = (size_t)layer->shape->gpus;
     size_t count = (size_t)scenarios; /* at most 2^12, the others at most 2^20: no overflow */
-    const array arrays[] = {
+    const eplb_array arrays[] = {
         ARRAY(part, experts),  ARRAY(load, experts * count),   ARRAY(gpu_load, gpus * count),
         ARRAY(reached, count), ARRAY(largest, count),          ARRAY(balanced, slots),
         ARRAY(aside, slots),   ARRAY(spread_rules.node, gpus),
     };
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-        *arrays[i].memory = eplb_alloc(hooks, arrays[i].count, arrays[i].size);
-        if (*arrays[i].memory == NULL) {
-            eplb_traffic_free(traffic, hooks);
-            return eplb_out_of_memory(error);
-        }
+    eplb_status status =
+        eplb_alloc_arrays(hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error);
+    if (status != EPLB_OK) {
+        eplb_traffic_free(traffic, hooks);
+        return status;
     }
     make_spread(traffic);
     return EPLB_OK;

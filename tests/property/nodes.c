@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans that keep groups on nodes or have a price for traffic, on random instances. */
 #include "instance.h"
+#include "planning.h"
 
 #include <eplb/plan.h>
 
@@ -26,44 +27,11 @@ static eplb_load *draw_load(eplb_random *random, int32_t layers, int32_t experts
     return load;
 }
 
-static eplb_plan_layer layer_of(const eplb_plan *plan, int32_t layer)
-{
-    eplb_plan_layer result = {.struct_size = sizeof(result)};
-    assert_ok(eplb_plan_get_layer(plan, layer, &result, NULL), NULL);
-    return result;
-}
-
 static eplb_node_choice choice_of(const eplb_plan *plan, int32_t choice)
 {
     eplb_node_choice result = {.struct_size = sizeof(result)};
     assert_ok(eplb_plan_get_node_choice(plan, choice, &result, NULL), NULL);
     return result;
-}
-
-static int64_t copies_of(const eplb_plan *plan)
-{
-    eplb_plan_info info = {.struct_size = sizeof(info)};
-    assert_ok(eplb_plan_get_info(plan, &info, NULL), NULL);
-    return info.copies;
-}
-
-static eplb_plan *plan_of(const eplb_load *load, const eplb_cluster *cluster,
-                          const eplb_placement *current, const eplb_plan_options *options)
-{
-    eplb_plan *plan;
-    eplb_error error;
-    assert_ok(eplb_plan_create(&plan, NULL, load, cluster, current, options, &error), &error);
-    return plan;
-}
-
-static void assert_same_maps(const eplb_plan *a, const eplb_plan *b)
-{
-    const eplb_placement *p = eplb_plan_placement(a);
-    const eplb_placement *q = eplb_plan_placement(b);
-    for (int32_t l = 0; l < eplb_placement_layers(p); l++) {
-        assert_memory_equal(eplb_placement_row(p, l), eplb_placement_row(q, l),
-                            (size_t)eplb_placement_slots(p) * sizeof(int32_t));
-    }
 }
 
 /* The same on more threads, and nothing to copy from its own result. */
@@ -76,7 +44,7 @@ static void assert_settled(const eplb_load *load, const eplb_cluster *cluster,
     assert_same_maps(plan, other);
     eplb_plan_destroy(&other);
     other = plan_of(load, cluster, eplb_plan_placement(plan), options);
-    assert_int_equal(copies_of(other), 0);
+    assert_int_equal(info_of(other).copies, 0);
     assert_same_maps(plan, other);
     eplb_plan_destroy(&other);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What every plan promises, on random instances, and against brute force on tiny ones. */
 #include "instance.h"
+#include "planning.h"
 
 #include <eplb/plan.h>
 
@@ -24,30 +25,6 @@ static eplb_load *draw_load(eplb_random *random, int32_t layers, int32_t experts
         assert_ok(eplb_load_set_scenario(load, i / layers, NULL, weight, NULL), NULL);
     }
     return load;
-}
-
-static eplb_plan_layer layer_of(const eplb_plan *plan, int32_t layer)
-{
-    eplb_plan_layer result = {.struct_size = sizeof(result)};
-    assert_ok(eplb_plan_get_layer(plan, layer, &result, NULL), NULL);
-    return result;
-}
-
-static eplb_plan_info info_of(const eplb_plan *plan)
-{
-    eplb_plan_info info = {.struct_size = sizeof(info)};
-    assert_ok(eplb_plan_get_info(plan, &info, NULL), NULL);
-    return info;
-}
-
-static void assert_same_maps(const eplb_plan *a, const eplb_plan *b)
-{
-    const eplb_placement *p = eplb_plan_placement(a);
-    const eplb_placement *q = eplb_plan_placement(b);
-    for (int32_t l = 0; l < eplb_placement_layers(p); l++) {
-        assert_memory_equal(eplb_placement_row(p, l), eplb_placement_row(q, l),
-                            (size_t)eplb_placement_slots(p) * sizeof(int32_t));
-    }
 }
 
 /* The contract of one plan: valid, bounded from below, and the same on any number of threads. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One-layer plans in one call. */
+/* Plans in one call, and looks at them. */
 #ifndef EPLB_TESTS_PLANNING_H
 #define EPLB_TESTS_PLANNING_H
 
@@ -49,6 +49,16 @@ static inline eplb_plan_layer layer_of(const eplb_plan *plan, int32_t layer)
     eplb_plan_layer result = {.struct_size = sizeof(result)};
     assert_ok(eplb_plan_get_layer(plan, layer, &result, NULL), NULL);
     return result;
+}
+
+static inline void assert_same_maps(const eplb_plan *a, const eplb_plan *b)
+{
+    const eplb_placement *p = eplb_plan_placement(a);
+    const eplb_placement *q = eplb_plan_placement(b);
+    for (int32_t l = 0; l < eplb_placement_layers(p); l++) {
+        assert_memory_equal(eplb_placement_row(p, l), eplb_placement_row(q, l),
+                            (size_t)eplb_placement_slots(p) * sizeof(int32_t));
+    }
 }
 
 #endif
