@@ -8,7 +8,7 @@
 set -eu
 
 build='gcc libc6-dev meson ninja-build pkg-config libcjson-dev libyaml-dev
-    libcmocka-dev'
+    libcmocka-dev libglpk-dev'
 check="$build g++ clang libclang-rt-dev valgrind python3"
 
 case "${1:-}" in

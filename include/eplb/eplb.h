@@ -10,6 +10,7 @@
 #include <eplb/placement.h>
 #include <eplb/plan.h>
 #include <eplb/random.h>
+#include <eplb/refine.h>
 #include <eplb/router.h>
 #include <eplb/snapshot.h>
 #include <eplb/split.h>

@@ -22,6 +22,7 @@
 #include <eplb/hooks.h>
 #include <eplb/load.h>
 #include <eplb/placement.h>
+#include <eplb/refine.h>
 #include <eplb/status.h>
 
 EPLB_BEGIN_DECLS

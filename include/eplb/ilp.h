@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact optimisation with GLPK: placements of small layers with a proof, better placements and
+ * bounds of large ones. This is libeplb-ilp (pkg-config eplb-ilp); it needs libeplb. GLPK is under
+ * the GPL, version 3 or later, so a program that links this library is as a whole, too.
+ *
+ * Work is counted in nodes and iterations, never in time: results depend on the input and the
+ * options only. Whatever happens inside GLPK - out of memory, numerical trouble, a failed
+ * assertion - the caller gets back what it started from. GLPK problems of the host are not touched,
+ * and nothing is printed.
+ *
+ * Threads: each solve runs on a thread of its own, which is joined before the call returns. An
+ * eplb_ilp is read-only once made and may serve several callers at once.
+ */
+#ifndef EPLB_ILP_H
+#define EPLB_ILP_H
+
+#include <stdint.h>
+
+#include <eplb/hooks.h>
+#include <eplb/refine.h>
+#include <eplb/status.h>
+
+EPLB_BEGIN_DECLS
+
+typedef enum eplb_ilp_mode {
+    EPLB_ILP_AUTO = 0, /* only layers that a proof is likely for within the budget */
+    EPLB_ILP_ON = 1,   /* every layer: proofs, larger bounds, better placements of parts */
+} eplb_ilp_mode;
+
+typedef struct eplb_ilp_options {
+    uint32_t struct_size; /* sizeof(eplb_ilp_options), written by eplb_ilp_options_init */
+    int32_t mode;         /* an eplb_ilp_mode; default EPLB_ILP_AUTO */
+
+    /* Nodes of all search trees of a layer, >= 0; -1: no limit. Default 5,000,000, of some 100 ns
+     * for those of own searches and up to milliseconds, which count as many, for GLPK's. */
+    int64_t nodes;
+
+    /* Memory that GLPK may take in one solve, in bytes, >= 0; -1: no limit. Default 1 GiB. */
+    int64_t memory_bytes;
+} eplb_ilp_options;
+
+/* Writes the defaults. */
+EPLB_API void eplb_ilp_options_init(eplb_ilp_options *options);
+
+typedef struct eplb_ilp eplb_ilp;
+
+/* options: NULL for the defaults. EPLB_ERROR_ARGUMENT for options out of range. */
+EPLB_API eplb_status eplb_ilp_create(eplb_ilp **out, const eplb_hooks *hooks,
+                                     const eplb_ilp_options *options, eplb_error *error);
+
+/* Frees it and sets the pointer to NULL. */
+EPLB_API void eplb_ilp_destroy(eplb_ilp **ilp);
+
+/* For eplb_plan_options.refiner. Valid as long as the eplb_ilp. */
+EPLB_API const eplb_refiner *eplb_ilp_refiner(const eplb_ilp *ilp);
+
+EPLB_END_DECLS
+
+#endif
