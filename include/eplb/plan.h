@@ -55,7 +55,7 @@ typedef enum eplb_stop {
     EPLB_STOP_OPTIMAL = 0,       /* the placement meets its lower bound: nothing can be better */
     EPLB_STOP_LOCAL_OPTIMUM = 1, /* no move that the algorithm knows improves it */
     EPLB_STOP_EFFORT = 2,        /* within the effort level's tolerance, or its budget is used up */
-    EPLB_STOP_CANCELLED = 3,     /* the progress callback asked to stop before it was planned */
+    EPLB_STOP_CANCELLED = 3,     /* the progress callback asked to stop before it was done */
 } eplb_stop;
 
 /* The name that files and the command use, such as "local_optimum". A static string. */
@@ -92,8 +92,9 @@ typedef struct eplb_plan_options {
     int32_t objective; /* an eplb_objective; default EPLB_OBJECTIVE_MEAN_OF_MAX */
 
     /* Called from the calling thread while layers are planned, with the number of layers done, and
-     * at last with all of them. Non-zero stops the search: the call succeeds, with the greedy
-     * placement and EPLB_STOP_CANCELLED for the layers not yet planned. NULL (default): none. */
+     * at last with all of them; also, with a refiner, while one is refined. Non-zero stops the
+     * search: the call succeeds, with EPLB_STOP_CANCELLED and the greedy placement for the layers
+     * not yet planned, or that of the search for those not yet refined. NULL (default): none. */
     int (*progress)(void *progress_context, int32_t layers_done, int32_t layers);
     void *progress_context;
 
@@ -114,6 +115,11 @@ typedef struct eplb_plan_options {
      * imbalance + node_cost * share of tokens that leave; see eplb_node_choice. -1 (default):
      * traffic does not matter. Not for EPLB_ALGORITHM_EPLB. */
     double node_cost;
+
+    /* What takes over after the search, such as eplb_ilp_refiner; borrowed for the call. NULL
+     * (default): nothing. Its placements count only where they are valid and better. Not for
+     * EPLB_ALGORITHM_EPLB, nor with groups, spread_nodes or a node_cost. */
+    const eplb_refiner *refiner;
 } eplb_plan_options;
 
 #define EPLB_MAX_NODE_COST 1e9
@@ -136,6 +142,11 @@ typedef struct eplb_plan_layer {
                          * for a proof */
     int64_t copies;     /* (GPU, expert) pairs that the current placement lacks; 0 without one */
     int64_t moves;      /* local search moves looked at: the counted work */
+
+    /* Before a refiner took over; without one as above. */
+    double imbalance_searched;
+    double bound_searched;
+    int64_t refine_nodes; /* of search trees that the refiner looked at */
 } eplb_plan_layer;
 
 /* The whole plan. Means and worst values are over the scored layers; 0 when there are none. */
@@ -153,6 +164,9 @@ typedef struct eplb_plan_info {
     double lower_bound_mean;
     int64_t copies;
     int64_t moves;
+    double imbalance_searched_mean;
+    double bound_searched_mean;
+    int64_t refine_nodes;
 } eplb_plan_info;
 
 typedef struct eplb_plan eplb_plan;

@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "model/cluster.h"
 #include "model/placement.h"
+#include "planner/refine.h"
 #include "planner/worker.h"
 
-/* Tells the caller how many layers are done; remembers a wish to stop. */
-static void report_progress(eplb_run *r, int done)
+void eplb_run_report(eplb_run *r, int done)
 {
     const eplb_plan_options *options = r->job->options;
     r->reported = done;
@@ -32,7 +32,7 @@ static void *work(void *argument)
         eplb_worker_plan(w, index);
         int done = atomic_fetch_add(&r->done, 1) + 1;
         if (w->calls_progress) {
-            report_progress(r, done);
+            eplb_run_report(r, r->job->options->refiner == NULL ? done : 0);
         }
     }
 }
@@ -94,9 +94,25 @@ static void run_workers(eplb_worker *workers, int32_t count)
     }
     eplb_run *r = workers[0].run;
     int layers = eplb_load_layers(r->job->load);
-    if (r->reported < layers) { /* other threads had the last layers */
-        report_progress(r, layers);
+    if (r->reported < layers && r->job->options->refiner == NULL) {
+        eplb_run_report(r, layers); /* other threads had the last layers */
     }
+}
+
+/* Lets the refiner have layer after layer, with the memory of one worker. */
+static eplb_status refine_layers(eplb_worker *w, const eplb_hooks *hooks, eplb_error *error)
+{
+    eplb_run *r = w->run;
+    eplb_refining refining;
+    eplb_status status = eplb_refining_init(&refining, hooks, &r->shape, error);
+    for (int32_t l = 0; l < eplb_load_layers(r->job->load) && status == EPLB_OK; l++) {
+        status = eplb_worker_refine(w, &refining, l, error);
+        if (status == EPLB_OK) {
+            eplb_run_report(r, l + 1);
+        }
+    }
+    eplb_refining_free(&refining, hooks);
+    return status;
 }
 
 /* The current rows can stay where they are when slots and live GPUs are the same. */
@@ -214,6 +230,9 @@ eplb_status eplb_plan_job_run(const eplb_plan_job *job, const eplb_hooks *hooks,
         run_workers(workers, threads);
         int32_t failed = atomic_load(&r.failed);
         status = failed < 0 ? EPLB_OK : rules_failed(job, failed, error);
+    }
+    if (status == EPLB_OK && job->options->refiner != NULL) {
+        status = refine_layers(&workers[0], hooks, error);
     }
     for (int32_t i = 0; workers != NULL && i < threads; i++) {
         free_worker(&workers[i], hooks);

@@ -155,6 +155,29 @@ static eplb_status check_current(const eplb_load *load, const eplb_cluster *clus
     return EPLB_OK;
 }
 
+/* A refiner knows imbalance and what makes a placement valid, limits of replicas and pins. */
+static eplb_status check_refiner(const eplb_plan_options *options, eplb_error *error)
+{
+    const eplb_refiner *refiner = options->refiner;
+    if (refiner == NULL) {
+        return EPLB_OK;
+    }
+    if (refiner->struct_size < sizeof(*refiner) || refiner->refine == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "plan: a refiner without struct_size or function");
+    }
+    if (options->algorithm == EPLB_ALGORITHM_EPLB || options->groups > 1 ||
+        options->spread_nodes != 0 || options->node_cost >= 0.0) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "plan: no refiner with %s: it knows the balance of GPUs only",
+                              options->algorithm == EPLB_ALGORITHM_EPLB ? "algorithm eplb"
+                              : options->groups > 1                     ? "groups"
+                              : options->spread_nodes != 0              ? "spread_nodes"
+                                                                        : "a node_cost");
+    }
+    return EPLB_OK;
+}
+
 static eplb_status check_inputs(const eplb_load *load, const eplb_cluster *cluster,
                                 const eplb_placement *current, const eplb_plan_options *options,
                                 eplb_error *error)
@@ -168,6 +191,9 @@ static eplb_status check_inputs(const eplb_load *load, const eplb_cluster *clust
     }
     if (status == EPLB_OK) {
         status = check_node_cost(options->node_cost, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_refiner(options, error);
     }
     if (status == EPLB_OK) {
         status = check_structure(load, cluster, options, error);
@@ -198,6 +224,7 @@ static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, epl
         }
         info->copies += layer->copies;
         info->moves += layer->moves;
+        info->refine_nodes += layer->refine_nodes;
         info->stop = layer->stop > info->stop ? layer->stop : info->stop;
         if (!layer->scored) {
             continue;
@@ -206,6 +233,8 @@ static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, epl
         info->imbalance_before_mean += layer->imbalance_before;
         info->imbalance_after_mean += layer->imbalance_after;
         info->lower_bound_mean += layer->lower_bound;
+        info->imbalance_searched_mean += layer->imbalance_searched;
+        info->bound_searched_mean += layer->bound_searched;
         info->imbalance_before_worst =
             larger(info->imbalance_before_worst, layer->imbalance_before);
         info->imbalance_after_worst = larger(info->imbalance_after_worst, layer->imbalance_after);
@@ -214,6 +243,8 @@ static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, epl
         info->imbalance_before_mean /= info->scored_layers;
         info->imbalance_after_mean /= info->scored_layers;
         info->lower_bound_mean /= info->scored_layers;
+        info->imbalance_searched_mean /= info->scored_layers;
+        info->bound_searched_mean /= info->scored_layers;
     }
     eplb_status status = eplb_placement_validate(plan->placement, 0, NULL);
     info->valid = status == EPLB_OK; /* not so is no error of the call */

@@ -5,6 +5,7 @@
 #include "planner/worker.h"
 
 #include "model/placement.h"
+#include "planner/refine.h"
 #include "planner/solve.h"
 
 /* Remembers the first layer whose rules do not fit, whichever thread has it. */
@@ -203,6 +204,22 @@ static void correct_stop(eplb_plan_layer *result)
     }
 }
 
+/* Rounding must not lift the bound above what was found. */
+static void set_bound(eplb_plan_layer *result, double bound)
+{
+    result->lower_bound = bound < result->imbalance_after ? bound : result->imbalance_after;
+    result->lower_bound = result->lower_bound > 1.0 ? result->lower_bound : 1.0;
+}
+
+/* What is left to do once the new placement of a layer is final. */
+static void settle(eplb_worker *w, int32_t index, eplb_plan_layer *result)
+{
+    if (w->run->job->current != NULL) {
+        compare_with_current(w, index, result);
+    }
+    correct_stop(result);
+}
+
 void eplb_worker_plan(eplb_worker *w, int32_t index)
 {
     eplb_run *r = w->run;
@@ -236,11 +253,39 @@ void eplb_worker_plan(eplb_worker *w, int32_t index)
     }
     result->moves = w->layer.moves;
     result->imbalance_after = eplb_worker_score(w, job->cluster, row, index);
-    /* Rounding must not lift the bound above what was found. */
-    result->lower_bound = bound < result->imbalance_after ? bound : result->imbalance_after;
-    result->lower_bound = result->lower_bound > 1.0 ? result->lower_bound : 1.0;
-    if (job->current != NULL) {
-        compare_with_current(w, index, result);
+    set_bound(result, bound);
+    result->imbalance_searched = result->imbalance_after;
+    result->bound_searched = result->lower_bound;
+    if (job->options->refiner == NULL) {
+        settle(w, index, result);
     }
-    correct_stop(result);
+}
+
+eplb_status eplb_worker_refine(eplb_worker *w, eplb_refining *refining, int32_t index,
+                               eplb_error *error)
+{
+    eplb_run *r = w->run;
+    eplb_plan_layer *result = &r->job->layers[index];
+    if (!result->scored) {
+        return EPLB_OK;
+    }
+    double total;
+    (void)take_loads(w, index, &total);
+    if (r->shape.rules != NULL) {
+        eplb_rules_pin(&r->rules, &w->layer, index);
+    }
+    bool optimal = result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING);
+    if (!optimal && !atomic_load(&r->cancelled)) {
+        double bound = result->lower_bound;
+        eplb_status status = eplb_refine_layer(refining, w, index, total, &bound, error);
+        if (status != EPLB_OK) {
+            return status;
+        }
+        set_bound(result, bound);
+    }
+    if (!optimal && atomic_load(&r->cancelled)) {
+        result->stop = EPLB_STOP_CANCELLED;
+    }
+    settle(w, index, result);
+    return EPLB_OK;
 }

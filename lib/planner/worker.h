@@ -30,6 +30,9 @@ typedef struct eplb_run {
     int reported;      /* by the calling thread: layers done */
 } eplb_run;
 
+/* Tells the caller how many layers are done, on the calling thread; remembers a wish to stop. */
+void eplb_run_report(eplb_run *r, int done);
+
 /* One thread and its memory. */
 typedef struct eplb_worker {
     eplb_run *run;
@@ -43,8 +46,15 @@ typedef struct eplb_worker {
     pthread_t thread;
 } eplb_worker;
 
-/* Plans one layer (its index): its row of the job's placement, and its result. */
+/* Plans one layer (its index): its row of the job's placement, and its result. With a refiner the
+ * current placement is left for eplb_worker_refine to compare with. */
 void eplb_worker_plan(eplb_worker *w, int32_t index);
+
+/* With a refiner, lets it have a planned layer; `refining` is for the run's shape. Either way what
+ * eplb_worker_plan left open is done then. On the thread that called the planner. */
+typedef struct eplb_refining eplb_refining;
+eplb_status eplb_worker_refine(eplb_worker *w, eplb_refining *refining, int32_t index,
+                               eplb_error *error);
 
 /* Writes the planned layer into a row of the placement, and takes one without empty slots over as
  * the layer's placement. */
