@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "current.h"
+#include "exact.h"
 #include "formats.h"
 #include "load_reading.h"
 #include "memory.h"
@@ -27,6 +28,7 @@ typedef struct plan_job {
     bool assumes_experts;    /* nothing says that the counts are of logical experts, not slots */
     eplb_placement *current; /* NULL: none */
     eplb_cluster *cluster;
+    exact *exact; /* NULL: no exact optimisation */
     eplb_plan *plan;
     eplb_plan *without_groups; /* NULL: the plan keeps no groups on nodes */
     eplb_placement *repaired;  /* NULL: the plan is valid or stays as it is */
@@ -140,6 +142,14 @@ static eplb_status check_lost_experts(plan_job *self, eplb_error *error)
     return EPLB_OK;
 }
 
+static eplb_status open_exact(plan_job *self, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    return values->ilp == ILP_OFF ? EPLB_OK
+                                  : exact_open(&self->exact, &self->hooks, values->ilp == ILP_ON,
+                                               values->ilp_nodes, error);
+}
+
 static int32_t groups_of(const plan_values *values)
 {
     return values->groups != NOT_GIVEN ? values->groups : 1;
@@ -170,6 +180,7 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     planning.node_cost = values->node_cost;
     planning.pin_count = values->pins.count;
     planning.pins = pins;
+    planning.refiner = exact_refiner(self->exact);
     planning.progress = progress_report;
     planning.progress_context = &shown;
     status = eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
@@ -271,7 +282,8 @@ static int run(plan_job *self)
 {
     eplb_error error;
     eplb_status (*const steps[])(plan_job *, eplb_error *) = {
-        read_load, read_current_of, make_cluster, check_lost_experts, make_plan, repair};
+        read_load,  read_current_of, make_cluster, check_lost_experts,
+        open_exact, make_plan,       repair};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);
@@ -283,6 +295,7 @@ static int run(plan_job *self)
                                   .plan = self->plan,
                                   .groups = groups_of(self->values),
                                   .without_groups = self->without_groups,
+                                  .is_refined = self->exact != NULL,
                                   .has_node_cost = self->values->node_cost >= 0.0,
                                   .node_cost = self->values->node_cost,
                                   .placement = result_of(self),
@@ -301,6 +314,7 @@ static void release(plan_job *self)
     eplb_placement_destroy(&self->repaired);
     eplb_plan_destroy(&self->without_groups);
     eplb_plan_destroy(&self->plan);
+    exact_close(&self->exact);
     eplb_cluster_destroy(&self->cluster);
     eplb_placement_destroy(&self->current);
     eplb_load_destroy(&self->load);

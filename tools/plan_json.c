@@ -144,6 +144,21 @@ static void add_losses(cJSON *document, const plan_report *self)
     json_add_integer(document, "lost_by_single_failure", self->fragile);
 }
 
+static void add_refinement(cJSON *document, const plan_report *self)
+{
+    const plan_refinement *refinement = &self->refinement;
+    if (!refinement->asked) {
+        cJSON_AddNullToObject(document, "ilp");
+        return;
+    }
+    bool scored = self->scored_layers > 0;
+    cJSON *object = cJSON_AddObjectToObject(document, "ilp");
+    json_add_number(object, "imbalance_without_mean", scored, refinement->searched);
+    json_add_number(object, "lower_bound_without_mean", scored, refinement->bound_searched);
+    json_add_integer(object, "optimal_layers", refinement->optimal_layers);
+    json_add_integer(object, "nodes", refinement->nodes);
+}
+
 int plan_report_print_json(const plan_report *self, int exit_code)
 {
     cJSON *document = json_begin("eplb.plan/1");
@@ -153,6 +168,7 @@ int plan_report_print_json(const plan_report *self, int exit_code)
         json_add_text(document, "out", self->out);
         cJSON_AddStringToObject(document, "format", eplb_format_name(self->format));
     }
+    add_refinement(document, self);
     add_nodes(document, self);
     add_scenarios(document, self);
     add_losses(document, self);

@@ -13,9 +13,10 @@
 
 const char *const plan_algorithms[] = {"search", "eplb", NULL};
 
-/* In the order of the values of --hierarchy and --lost-experts. */
+/* In the order of the values of --hierarchy, --lost-experts and --ilp. */
 static const char *const hierarchies[] = {"none", "groups", NULL};
 static const char *const lost_choices[] = {"load", "fail", NULL};
+static const char *const ilp_choices[] = {"off", "auto", "on", NULL};
 
 #define AT(field) offsetof(plan_values, field)
 
@@ -85,6 +86,13 @@ static const option options[] = {
      "mend a plan that puts an expert twice on a GPU, as eplb can; only valid plans are written",
      OPTION_FLAG, AT(repair), 0, 0, NULL},
     {"effort", "1..9", "how long to search (default 5)", OPTION_INT, AT(effort), 1, 9, NULL},
+    {"ilp", "off|auto|on",
+     "exact optimisation with GLPK after the search: auto for layers small enough to be proven "
+     "optimal, on for all; it takes up to seconds a layer and the report says what it gained "
+     "(default off)",
+     OPTION_CHOICE, AT(ilp), 0, 0, ilp_choices},
+    {"ilp-nodes", "N", "how many nodes of search trees a layer may take then (default 5000000)",
+     OPTION_INT, AT(ilp_nodes), 0, INT32_MAX, NULL},
     {"threads", "N",
      "threads that plan (default: the processors online, at most 8); the plan does not depend on "
      "it",
@@ -126,6 +134,7 @@ const plan_values plan_values_default = {
     .min_replicas = 1,
     .max_replicas = -1,
     .effort = 5,
+    .ilp_nodes = NOT_GIVEN,
 };
 
 static int check_nodes(const plan_values *values)
@@ -181,6 +190,26 @@ static int check_slots(const plan_values *values)
     return EXIT_DONE;
 }
 
+/* Exact optimisation knows the balance of GPUs only. */
+static int check_ilp(const plan_values *values)
+{
+    const char *name = plan_command.name;
+    if (values->ilp == ILP_OFF) {
+        return values->ilp_nodes == NOT_GIVEN
+                   ? EXIT_DONE
+                   : usage_error(name, "--ilp-nodes goes with --ilp auto or on");
+    }
+    if (values->algorithm == EPLB_ALGORITHM_EPLB || values->hierarchy == HIERARCHY_GROUPS ||
+        values->spread_nodes || values->node_cost >= 0.0) {
+        return usage_error(name, "--ilp does not go with --%s",
+                           values->algorithm == EPLB_ALGORITHM_EPLB ? "algorithm eplb"
+                           : values->hierarchy == HIERARCHY_GROUPS  ? "hierarchy groups"
+                           : values->spread_nodes                   ? "spread-nodes"
+                                                                    : "node-cost");
+    }
+    return EXIT_DONE;
+}
+
 static int check_pins(const plan_values *values)
 {
     pin_text pin;
@@ -208,6 +237,10 @@ int plan_values_check(const plan_values *values)
         return exit_code;
     }
     exit_code = check_nodes(values);
+    if (exit_code != EXIT_DONE) {
+        return exit_code;
+    }
+    exit_code = check_ilp(values);
     if (exit_code != EXIT_DONE) {
         return exit_code;
     }

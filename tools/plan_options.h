@@ -34,6 +34,8 @@ typedef struct plan_values {
     id_list dead_gpus;
     int32_t lost_experts; /* what to do about them */
     int32_t effort;
+    int32_t ilp;
+    int32_t ilp_nodes; /* NOT_GIVEN: the library's default */
     int32_t threads;
     bool repair;
     const char *out;
@@ -53,6 +55,9 @@ enum { HIERARCHY_NONE, HIERARCHY_GROUPS };
 
 /* Values of --lost-experts. */
 enum { LOST_LOAD, LOST_FAIL };
+
+/* Values of --ilp. */
+enum { ILP_OFF, ILP_AUTO, ILP_ON };
 
 /* What each option alone cannot tell: what is missing, and what goes together. Returns an exit
  * code, with a message. */

@@ -158,7 +158,8 @@ static eplb_status measure(plan_report *self, const plan_subject *subject, eplb_
     eplb_status status = eplb_plan_get_info(subject->plan, &info, error);
     self->stop = (eplb_stop)info.stop;
     eplb_status (*const parts[])(plan_report *, const plan_subject *, eplb_error *) = {
-        measure_rows, measure_scenarios, find_losses, find_fragile_layer, plan_nodes_measure};
+        measure_rows,       measure_scenarios,  find_losses,
+        find_fragile_layer, plan_nodes_measure, plan_refinement_measure};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == EPLB_OK; i++) {
         status = parts[i](self, subject, error);
     }

@@ -23,6 +23,15 @@ typedef struct plan_nodes {
     eplb_node_choice choices[EPLB_NODE_CHOICES];
 } plan_nodes;
 
+/* What exact optimisation gained. */
+typedef struct plan_refinement {
+    bool asked;
+    double searched; /* mean imbalance, and bound, without it */
+    double bound_searched;
+    int32_t optimal_layers; /* with the plan */
+    int64_t nodes;
+} plan_refinement;
+
 typedef struct plan_row {
     int32_t layer_id;
     bool scored; /* false: no load, so the imbalances and the bound say nothing */
@@ -63,6 +72,7 @@ typedef struct plan_subject {
     const eplb_plan *plan;
     const eplb_plan *without_groups; /* NULL: it keeps no groups on nodes */
     int32_t groups;                  /* that it keeps */
+    bool is_refined;                 /* by exact optimisation */
     bool has_node_cost;
     double node_cost;                /* that it was made with */
     const eplb_placement *placement; /* the plan's or one that was made from it */
@@ -101,6 +111,7 @@ typedef struct plan_report {
     summary before;
     summary after;
     summary bound;
+    plan_refinement refinement;
     plan_nodes nodes;
     int64_t copies;
     bool proposes_changes;
@@ -117,6 +128,11 @@ void plan_report_destroy(plan_report *self);
 eplb_status plan_nodes_measure(plan_report *self, const plan_subject *subject, eplb_error *error);
 void plan_nodes_print_summary(const plan_report *self, FILE *out);
 void plan_nodes_print(const plan_report *self, FILE *out);
+
+/* The part on exact optimisation. */
+eplb_status plan_refinement_measure(plan_report *self, const plan_subject *subject,
+                                    eplb_error *error);
+void plan_refinement_print(const plan_report *self, FILE *out);
 
 void plan_report_print(const plan_report *self, FILE *out);
 

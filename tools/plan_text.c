@@ -236,6 +236,7 @@ static void print_remarks(const plan_report *self, FILE *out)
         fprintf(out, "Repaired: %" PRId64 " slot%s changed to make the plan valid.\n",
                 self->repaired_slots, plural(self->repaired_slots));
     }
+    plan_refinement_print(self, out);
     fprintf(out, "Algorithm %s, stopped by %s.\n", self->algorithm, eplb_stop_name(self->stop));
 }
 

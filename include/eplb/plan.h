@@ -143,7 +143,7 @@ typedef struct eplb_plan_layer {
     int64_t copies;     /* (GPU, expert) pairs that the current placement lacks; 0 without one */
     int64_t moves;      /* local search moves looked at: the counted work */
 
-    /* Before a refiner took over; without one as above. */
+    /* What imbalance_after and lower_bound would be without a refiner. */
     double imbalance_searched;
     double bound_searched;
     int64_t refine_nodes; /* of search trees that the refiner looked at */

@@ -151,6 +151,9 @@ static void compare_with_current(eplb_worker *w, int32_t index, eplb_plan_layer 
     if (job->options->algorithm == EPLB_ALGORITHM_EPLB || !eplb_worker_can_keep(w, index)) {
         return;
     }
+    if (result->imbalance_before < result->imbalance_searched) {
+        result->imbalance_searched = result->imbalance_before;
+    }
     double tolerance = eplb_effort_of(job->options->effort, r->shape.slots).tolerance;
     double before = cost_of(w, eplb_placement_row(job->current, index), result->imbalance_before);
     double after = cost_of(w, eplb_placement_row(job->placement, index), result->imbalance_after);
@@ -159,6 +162,7 @@ static void compare_with_current(eplb_worker *w, int32_t index, eplb_plan_layer 
     if (before <= after * (1.0 + EPLB_ROUNDING) || before <= least * (1.0 + tolerance)) {
         eplb_worker_keep(r, index);
         result->imbalance_after = result->imbalance_before;
+        result->imbalance_searched = result->imbalance_before;
     }
 }
 
