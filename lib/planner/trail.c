@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "planner/trail.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Free moves make more states of a level: at most so many for each that it began with. */
+#define FREE_STATES 4
+/* Rounds of free moves at a level. */
+#define FREE_ROUNDS 3
+
+eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_layer *layer,
+                            int32_t scenarios, int32_t width, eplb_error *error)
+{
+    const eplb_shape *shape = layer->shape;
+    *trail = (eplb_trail){
+        .shape = shape, .layer = layer, .width = width, .pool_width = width * (1 + FREE_STATES)};
+    size_t groups = ((size_t)scenarios + EPLB_LANES - 1) / EPLB_LANES;
+    size_t experts = (size_t)shape->experts;
+    size_t gpus = (size_t)shape->gpus;
+    size_t slots = (size_t)shape->slots;
+    size_t states = EPLB_TRAIL_LEVELS * (size_t)trail->pool_width;
+    const eplb_array arrays[] = {
+        EPLB_ARRAY(trail->load, experts * groups),
+        EPLB_ARRAY(trail->weight, groups),
+        EPLB_ARRAY(trail->home, gpus * (size_t)layer->words),
+        EPLB_ARRAY(trail->share, experts * groups),
+        EPLB_ARRAY(trail->height, gpus * groups),
+        EPLB_ARRAY(trail->excess, gpus),
+        EPLB_ARRAY(trail->pull, experts),
+        EPLB_ARRAY(trail->donor, slots),
+        EPLB_ARRAY(trail->donor_excess, slots),
+        EPLB_ARRAY(trail->none, groups),
+        EPLB_ARRAY(trail->gain, groups),
+        EPLB_ARRAY(trail->loss, groups),
+        EPLB_ARRAY(trail->both, groups),
+        EPLB_ARRAY(trail->pool, states * slots),
+        EPLB_ARRAY(trail->pool_copies, states),
+        EPLB_ARRAY(trail->pool_key, states),
+        EPLB_ARRAY(trail->queue[0].moves, (size_t)width),
+        EPLB_ARRAY(trail->queue[1].moves, (size_t)width),
+        EPLB_ARRAY(trail->queue[2].moves, (size_t)width),
+        EPLB_ARRAY(trail->free.moves, (size_t)width),
+    };
+    return eplb_alloc_arrays(hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error);
+}
+
+void eplb_trail_free(eplb_trail *trail, const eplb_hooks *hooks)
+{
+    void *arrays[] = {
+        trail->load,           trail->weight,         trail->home,      trail->share,
+        trail->height,         trail->excess,         trail->donor,     trail->donor_excess,
+        trail->none,           trail->gain,           trail->loss,      trail->both,
+        trail->pool,           trail->pool_copies,    trail->pool_key,  trail->queue[0].moves,
+        trail->queue[1].moves, trail->queue[2].moves, trail->free.moves};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+        eplb_free(hooks, arrays[i]);
+    }
+    *trail = (eplb_trail){.shape = NULL};
+}
+
+void eplb_trail_begin(eplb_trail *trail, int32_t scenarios, const double *loads,
+                      const double *weights)
+{
+    int32_t experts = trail->shape->experts;
+    trail->scenarios = scenarios;
+    trail->groups = (scenarios + EPLB_LANES - 1) / EPLB_LANES;
+    size_t lanes = EPLB_LANES * (size_t)trail->groups;
+    float *load = (float *)trail->load;
+    float *weight = (float *)trail->weight;
+    memset(load, 0, (size_t)experts * lanes * sizeof(*load));
+    memset(weight, 0, lanes * sizeof(*weight));
+    for (int32_t k = 0; k < scenarios; k++) {
+        weight[k] = (float)weights[k];
+        for (int32_t e = 0; e < experts; e++) {
+            load[(size_t)e * lanes + (size_t)k] =
+                (float)loads[(size_t)k * (size_t)experts + (size_t)e];
+        }
+    }
+    memset(trail->home, 0,
+           (size_t)trail->shape->gpus * (size_t)trail->layer->words * sizeof(*trail->home));
+    trail->moves = 0;
+}
+
+int32_t eplb_trail_copies(const eplb_trail *trail, const int32_t *slots)
+{
+    int32_t copies = 0;
+    for (int32_t s = 0; s < trail->shape->slots; s++) {
+        copies += !eplb_trail_is_home(trail, trail->shape->slot_gpu[s], slots[s]);
+    }
+    return copies;
+}
+
+static int32_t *slots_of(const eplb_trail *trail, int32_t state)
+{
+    return trail->pool + (size_t)state * (size_t)trail->shape->slots;
+}
+
+/* The worst excess that a full queue keeps; anything goes into others. */
+static float limit_of(const eplb_trail *trail, const eplb_trail_queue *queue)
+{
+    return queue->count < trail->width ? 3.0e38f : queue->moves[queue->count - 1].excess;
+}
+
+float eplb_trail_limit(const eplb_trail *trail)
+{
+    float limit = limit_of(trail, &trail->free);
+    for (int i = 1; i < EPLB_TRAIL_LEVELS; i++) {
+        float other = limit_of(trail, &trail->queue[i]);
+        limit = other > limit ? other : limit;
+    }
+    return limit;
+}
+
+/* The first of equally good ones is before the later. */
+static void insert(eplb_trail *trail, eplb_trail_queue *queue, const eplb_trail_move *move)
+{
+    if (!(move->excess < limit_of(trail, queue))) {
+        return;
+    }
+    for (int32_t i = 0; i < queue->count; i++) {
+        if (queue->moves[i].key == move->key) {
+            return;
+        }
+    }
+    trail->kept++;
+    int32_t i = queue->count < trail->width ? queue->count++ : queue->count - 1;
+    for (; i > 0 && queue->moves[i - 1].excess > move->excess; i--) {
+        queue->moves[i] = queue->moves[i - 1];
+    }
+    queue->moves[i] = *move;
+}
+
+/* Whether the level at hand has the state. */
+static bool is_known(const eplb_trail *trail, uint64_t key)
+{
+    for (int32_t i = 0; i < trail->states; i++) {
+        if (trail->pool_key[trail->base + i] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void eplb_trail_offer(eplb_trail *trail, const eplb_trail_move *move, int32_t copies)
+{
+    if (copies <= trail->level) {
+        if (!is_known(trail, move->key)) {
+            insert(trail, &trail->free, move);
+        }
+    } else {
+        insert(trail, &trail->queue[copies - trail->level], move);
+    }
+}
+
+/* Makes the state that a move leads to; its place in the pool is `state`. */
+static void make_state(eplb_trail *trail, const eplb_trail_move *move, int32_t state)
+{
+    int32_t *slots = slots_of(trail, state);
+    memcpy(slots, slots_of(trail, move->parent), (size_t)trail->shape->slots * sizeof(*slots));
+    if (move->other >= 0) {
+        int32_t expert = slots[move->slot];
+        slots[move->slot] = slots[move->other];
+        slots[move->other] = expert;
+    } else {
+        slots[move->slot] = move->expert;
+    }
+    trail->pool_copies[state] = eplb_trail_copies(trail, slots);
+    trail->pool_key[state] = move->key;
+}
+
+/* The placement in doubles; then its shares in lanes. */
+static void index_state(eplb_trail *trail, int32_t state)
+{
+    eplb_layer *layer = trail->layer;
+    memcpy(layer->slot_expert, slots_of(trail, state),
+           (size_t)trail->shape->slots * sizeof(*layer->slot_expert));
+    eplb_layer_index(layer);
+    trail->state = state;
+    trail->copies = trail->pool_copies[state];
+    trail->key = trail->pool_key[state];
+    size_t groups = (size_t)trail->groups;
+    for (int32_t e = 0; e < trail->shape->experts; e++) {
+        eplb_lanes part = eplb_lanes_of(1.0f / (float)layer->count[e]);
+        for (size_t i = 0; i < groups; i++) {
+            trail->share[(size_t)e * groups + i] = trail->load[(size_t)e * groups + i] * part;
+        }
+    }
+}
+
+/* What one state of a level is worth, and which is the best. */
+typedef struct level_best {
+    int32_t state;
+    double value;
+    float total; /* excess of the state that has least */
+} level_best;
+
+static void look_at(eplb_trail *trail, int32_t state, const eplb_trail_visitor *visitor,
+                    level_best *best)
+{
+    index_state(trail, state);
+    double value = visitor->value(visitor->context);
+    if (best->state < 0 || value < best->value) {
+        best->state = state;
+        best->value = value;
+    }
+    eplb_trail_expand(trail);
+    best->total = trail->total < best->total ? trail->total : best->total;
+}
+
+/* Makes the level's states from its queue, then those that free moves lead to. */
+static void fill_level(eplb_trail *trail, const eplb_trail_visitor *visitor, level_best *best)
+{
+    trail->states = 0;
+    for (int32_t i = 0; i < trail->queue[0].count; i++) {
+        make_state(trail, &trail->queue[0].moves[i], trail->base + trail->states++);
+    }
+    trail->free.count = 0;
+    int32_t done = 0;
+    for (int round = 0; round <= FREE_ROUNDS; round++) {
+        int32_t end = trail->states;
+        for (; done < end; done++) {
+            look_at(trail, trail->base + done, visitor, best);
+        }
+        for (int32_t i = 0; i < trail->free.count && trail->states < trail->pool_width &&
+                            round < FREE_ROUNDS;
+             i++) {
+            make_state(trail, &trail->free.moves[i], trail->base + trail->states++);
+        }
+        trail->free.count = 0;
+    }
+}
+
+/* Moves under another threshold are other moves. */
+static void look_again(eplb_trail *trail, const eplb_trail_visitor *visitor, level_best *best)
+{
+    for (int i = 1; i < EPLB_TRAIL_LEVELS; i++) {
+        trail->queue[i].count = 0;
+    }
+    best->total = 3.0e38f;
+    for (int32_t i = 0; i < trail->states; i++) {
+        look_at(trail, trail->base + i, visitor, best);
+    }
+    trail->free.count = 0;
+}
+
+static void next_level(eplb_trail *trail)
+{
+    eplb_trail_queue first = trail->queue[0];
+    for (int i = 1; i < EPLB_TRAIL_LEVELS; i++) {
+        trail->queue[i - 1] = trail->queue[i];
+    }
+    first.count = 0;
+    trail->queue[EPLB_TRAIL_LEVELS - 1] = first;
+    trail->level++;
+}
+
+/* The first state, as if a move had led to it. */
+static void begin(eplb_trail *trail, const int32_t *start)
+{
+    int32_t first = (EPLB_TRAIL_LEVELS - 1) * trail->pool_width; /* where level 0 does not write */
+    memcpy(slots_of(trail, first), start, (size_t)trail->shape->slots * sizeof(*start));
+    uint64_t key = 0;
+    for (int32_t s = 0; s < trail->shape->slots; s++) {
+        key ^= eplb_trail_key(trail->shape->slot_gpu[s], start[s]);
+    }
+    trail->level = 0;
+    for (int i = 0; i < EPLB_TRAIL_LEVELS; i++) {
+        trail->queue[i].count = 0;
+    }
+    trail->queue[0].count = 1;
+    trail->queue[0].moves[0] =
+        (eplb_trail_move){.parent = first, .slot = 0, .other = -1, .expert = start[0], .key = key};
+}
+
+void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold,
+                    const eplb_trail_visitor *visitor)
+{
+    trail->threshold = threshold;
+    begin(trail, start);
+    trail->level = eplb_trail_copies(trail, start);
+    for (int32_t number = 0;; number++) {
+        trail->base = number % EPLB_TRAIL_LEVELS * trail->pool_width;
+        level_best best = {.state = -1, .total = 3.0e38f};
+        fill_level(trail, visitor, &best);
+        bool has_next = true;
+        while (trail->states > 0 && has_next) {
+            float before = trail->threshold;
+            has_next = visitor->level(visitor->context, trail->level,
+                                      trail->pool_copies[best.state], best.value,
+                                      slots_of(trail, best.state), best.total, &trail->threshold);
+            if (!has_next || !(trail->threshold < before)) {
+                break;
+            }
+            look_again(trail, visitor, &best);
+        }
+        if (!has_next || (trail->queue[1].count == 0 && trail->queue[2].count == 0)) {
+            return;
+        }
+        next_level(trail);
+    }
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* The moves of a state: those that take load off its busiest GPU. */
+#include "planner/trail.h"
+
+/* Shares and loads are [groups] lanes. */
+static inline const eplb_lanes *share_of(const eplb_trail *trail, int32_t expert)
+{
+    return trail->share + (size_t)expert * (size_t)trail->groups;
+}
+
+static inline const eplb_lanes *height_of(const eplb_trail *trail, int32_t gpu)
+{
+    return trail->height + (size_t)gpu * (size_t)trail->groups;
+}
+
+/* Excess of a GPU whose load is height + plus - minus. */
+static inline float excess_with(const eplb_trail *trail, const eplb_lanes *height,
+                                const eplb_lanes *plus, const eplb_lanes *minus)
+{
+    eplb_lanes threshold = eplb_lanes_of(trail->threshold);
+    eplb_lanes one = eplb_lanes_of(1.0f);
+    eplb_lanes steep = eplb_lanes_of(EPLB_TRAIL_STEEPNESS);
+    eplb_lanes sum = eplb_lanes_of(0.0f);
+    for (int32_t i = 0; i < trail->groups; i++) {
+        eplb_lanes over = eplb_lanes_positive(height[i] + (plus[i] - minus[i]) - threshold);
+        sum += trail->weight[i] * over * (one + steep * over);
+    }
+    return eplb_lanes_sum(sum);
+}
+
+static void sum_heights(eplb_trail *trail)
+{
+    const eplb_shape *shape = trail->shape;
+    size_t groups = (size_t)trail->groups;
+    trail->total = 0.0f;
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        eplb_lanes *height = trail->height + (size_t)g * groups;
+        for (size_t i = 0; i < groups; i++) {
+            height[i] = eplb_lanes_of(0.0f);
+        }
+        for (int32_t s = shape->first_slot[g]; s < shape->first_slot[g + 1]; s++) {
+            const eplb_lanes *share = share_of(trail, trail->layer->slot_expert[s]);
+            for (size_t i = 0; i < groups; i++) {
+                height[i] += share[i];
+            }
+        }
+        trail->excess[g] = excess_with(trail, height, trail->none, trail->none);
+        trail->total += trail->excess[g];
+    }
+}
+
+/* Fills change with what `more` replicas, or less, do to an expert's share. */
+static void change_share(const eplb_trail *trail, int32_t expert, int32_t more, eplb_lanes *change)
+{
+    const eplb_lanes *load = trail->load + (size_t)expert * (size_t)trail->groups;
+    const eplb_lanes *share = share_of(trail, expert);
+    eplb_lanes part = eplb_lanes_of(1.0f / (float)(trail->layer->count[expert] + more));
+    for (int32_t i = 0; i < trail->groups; i++) {
+        change[i] = load[i] * part - share[i];
+    }
+}
+
+/* By how much the excess of the GPUs that hold an expert changes with its share, but for the one
+ * that slot `without` is on. */
+static float excess_of_holders(const eplb_trail *trail, int32_t expert, int32_t without,
+                               const eplb_lanes *change)
+{
+    const eplb_layer *layer = trail->layer;
+    float sum = 0.0f;
+    for (int32_t s = layer->first[expert]; s >= 0; s = layer->next[s]) {
+        if (s != without) {
+            int32_t gpu = trail->shape->slot_gpu[s];
+            sum +=
+                excess_with(trail, height_of(trail, gpu), change, trail->none) - trail->excess[gpu];
+        }
+    }
+    return sum;
+}
+
+/* GPUs that hold two experts see both their shares change: what that is beyond the sum of the two
+ * alone. */
+static float excess_of_overlap(const eplb_trail *trail, int32_t e, int32_t f, int32_t without)
+{
+    const eplb_layer *layer = trail->layer;
+    float sum = 0.0f;
+    for (int32_t s = layer->first[f]; s >= 0; s = layer->next[s]) {
+        int32_t gpu = trail->shape->slot_gpu[s];
+        if (gpu == without || !eplb_layer_holds(layer, gpu, e)) {
+            continue;
+        }
+        const eplb_lanes *height = height_of(trail, gpu);
+        for (int32_t i = 0; i < trail->groups; i++) {
+            trail->both[i] = trail->gain[i] + trail->loss[i];
+        }
+        sum += excess_with(trail, height, trail->both, trail->none) -
+               excess_with(trail, height, trail->gain, trail->none) -
+               excess_with(trail, height, trail->loss, trail->none) + trail->excess[gpu];
+    }
+    return sum;
+}
+
+static void find_donors(eplb_trail *trail)
+{
+    const eplb_layer *layer = trail->layer;
+    trail->donors = 0;
+    for (int32_t s = 0; s < trail->shape->slots; s++) {
+        int32_t expert = layer->slot_expert[s];
+        if (layer->count[expert] > 1) {
+            change_share(trail, expert, -1, trail->loss);
+            trail->donor[trail->donors] = s;
+            trail->donor_excess[trail->donors++] = excess_of_holders(trail, expert, s, trail->loss);
+        }
+    }
+}
+
+/* What the state has more to copy when a GPU gets f and loses e. */
+static inline int32_t price_of(const eplb_trail *trail, int32_t gpu, int32_t f, int32_t e)
+{
+    return !eplb_trail_is_home(trail, gpu, f) - !eplb_trail_is_home(trail, gpu, e);
+}
+
+/* A slot gets a further replica of expert f. */
+static void offer_replacement(eplb_trail *trail, int32_t slot, int32_t f, float excess)
+{
+    int32_t gpu = trail->shape->slot_gpu[slot];
+    int32_t e = trail->layer->slot_expert[slot];
+    const eplb_trail_move move = {.excess = excess,
+                                  .parent = trail->state,
+                                  .slot = slot,
+                                  .other = -1,
+                                  .expert = f,
+                                  .key =
+                                      trail->key ^ eplb_trail_key(gpu, e) ^ eplb_trail_key(gpu, f)};
+    eplb_trail_offer(trail, &move, trail->copies + price_of(trail, gpu, f, e));
+}
+
+/* A further replica of an expert of the busiest GPU, in the place of a donor elsewhere. */
+static void offer_relief(eplb_trail *trail, int32_t f)
+{
+    const eplb_layer *layer = trail->layer;
+    change_share(trail, f, 1, trail->gain);
+    float relief = excess_of_holders(trail, f, -1, trail->gain);
+    if (!(relief < 0.0f)) {
+        return;
+    }
+    float limit = eplb_trail_limit(trail);
+    for (int32_t i = 0; i < trail->donors; i++) {
+        int32_t slot = trail->donor[i];
+        int32_t e = layer->slot_expert[slot];
+        int32_t gpu = trail->shape->slot_gpu[slot];
+        float least = trail->total + relief + trail->donor_excess[i] - trail->excess[gpu];
+        trail->moves++;
+        if (!(least < limit) || !eplb_layer_may_replace(layer, gpu, e, f)) {
+            continue;
+        }
+        const eplb_lanes *share = share_of(trail, f);
+        for (int32_t j = 0; j < trail->groups; j++) {
+            trail->both[j] = share[j] + trail->gain[j];
+        }
+        float excess =
+            least + excess_with(trail, height_of(trail, gpu), trail->both, share_of(trail, e));
+        change_share(trail, e, -1, trail->loss);
+        offer_replacement(trail, slot, f, excess + excess_of_overlap(trail, e, f, gpu));
+    }
+}
+
+/* In a slot of the busiest GPU, a further replica of another expert instead of a donor. */
+static void offer_exchange(eplb_trail *trail, int32_t donor)
+{
+    const eplb_layer *layer = trail->layer;
+    int32_t slot = trail->donor[donor];
+    int32_t e = layer->slot_expert[slot];
+    int32_t gpu = trail->shape->slot_gpu[slot];
+    change_share(trail, e, -1, trail->loss);
+    float limit = eplb_trail_limit(trail);
+    float others = trail->total + trail->donor_excess[donor] - trail->excess[gpu];
+    for (int32_t f = 0; f < trail->shape->experts; f++) {
+        if (!eplb_layer_may_replace(layer, gpu, e, f)) {
+            continue;
+        }
+        trail->moves++;
+        change_share(trail, f, 1, trail->gain);
+        const eplb_lanes *share = share_of(trail, f);
+        for (int32_t j = 0; j < trail->groups; j++) {
+            trail->both[j] = share[j] + trail->gain[j];
+        }
+        float excess =
+            others + excess_with(trail, height_of(trail, gpu), trail->both, share_of(trail, e));
+        excess += excess_of_holders(trail, f, -1, trail->gain);
+        if (excess < limit) {
+            offer_replacement(trail, slot, f, excess + excess_of_overlap(trail, e, f, gpu));
+        }
+    }
+}
+
+/* A replica of GPU g changes places with one of another GPU. */
+static void offer_swap(eplb_trail *trail, int32_t s, int32_t t, float excess)
+{
+    const eplb_layer *layer = trail->layer;
+    int32_t g = trail->shape->slot_gpu[s];
+    int32_t h = trail->shape->slot_gpu[t];
+    int32_t e = layer->slot_expert[s];
+    int32_t f = layer->slot_expert[t];
+    if (!eplb_layer_may_swap(layer, g, e, h, f)) {
+        return;
+    }
+    const eplb_trail_move move = {.excess = excess,
+                                  .parent = trail->state,
+                                  .slot = s,
+                                  .other = t,
+                                  .key = trail->key ^ eplb_trail_key(g, e) ^ eplb_trail_key(g, f) ^
+                                         eplb_trail_key(h, f) ^ eplb_trail_key(h, e)};
+    eplb_trail_offer(trail, &move,
+                     trail->copies + price_of(trail, g, f, e) + price_of(trail, h, e, f));
+}
+
+/* Excess is convex: a swap takes no more off than the slope there says. */
+static void offer_swaps(eplb_trail *trail, int32_t s)
+{
+    const eplb_shape *shape = trail->shape;
+    int32_t g = shape->slot_gpu[s];
+    int32_t e = trail->layer->slot_expert[s];
+    const eplb_lanes *given = share_of(trail, e);
+    float limit = eplb_trail_limit(trail);
+    limit = limit < trail->total ? limit : trail->total;
+    float least = trail->total - limit; /* that has to come off */
+    for (int32_t t = 0; t < shape->slots; t++) {
+        int32_t f = trail->layer->slot_expert[t];
+        float fall = trail->pull[e] - trail->pull[f];
+        trail->moves++;
+        if (!(fall > least) || shape->slot_gpu[t] == g) {
+            continue;
+        }
+        int32_t h = shape->slot_gpu[t];
+        const eplb_lanes *taken = share_of(trail, f);
+        float excess = trail->total - trail->excess[g] - trail->excess[h] +
+                       excess_with(trail, height_of(trail, g), taken, given) +
+                       excess_with(trail, height_of(trail, h), given, taken);
+        if (excess < limit) {
+            offer_swap(trail, s, t, excess);
+        }
+    }
+}
+
+static void find_pull(eplb_trail *trail, int32_t gpu)
+{
+    const eplb_lanes *height = height_of(trail, gpu);
+    eplb_lanes threshold = eplb_lanes_of(trail->threshold);
+    eplb_lanes steep = eplb_lanes_of(2.0f * EPLB_TRAIL_STEEPNESS);
+    for (int32_t i = 0; i < trail->groups; i++) {
+        eplb_lanes over = height[i] - threshold;
+        eplb_lane_bits counts = (eplb_lane_bits)(over > eplb_lanes_of(0.0f));
+        eplb_lanes slope = trail->weight[i] * (eplb_lanes_of(1.0f) + steep * over);
+        trail->both[i] = (eplb_lanes)((eplb_lane_bits)slope & counts);
+    }
+    for (int32_t e = 0; e < trail->shape->experts; e++) {
+        const eplb_lanes *share = share_of(trail, e);
+        eplb_lanes sum = eplb_lanes_of(0.0f);
+        for (int32_t i = 0; i < trail->groups; i++) {
+            sum += trail->both[i] * share[i];
+        }
+        trail->pull[e] = eplb_lanes_sum(sum);
+    }
+}
+
+/* The GPU with the largest excess below a limit, the smaller of equals; -1: none. */
+static int32_t next_busiest(const eplb_trail *trail, float limit, int32_t after)
+{
+    int32_t busiest = -1;
+    for (int32_t g = 0; g < trail->shape->gpus; g++) {
+        float excess = trail->excess[g];
+        bool is_next = excess < limit || (!(excess > limit) && g > after);
+        if (excess > 0.0f && is_next && (busiest < 0 || excess > trail->excess[busiest])) {
+            busiest = g;
+        }
+    }
+    return busiest;
+}
+
+static void relieve(eplb_trail *trail, int32_t gpu)
+{
+    const eplb_shape *shape = trail->shape;
+    int32_t donor = 0;
+    find_pull(trail, gpu);
+    for (int32_t s = shape->first_slot[gpu]; s < shape->first_slot[gpu + 1]; s++) {
+        offer_relief(trail, trail->layer->slot_expert[s]);
+        while (donor < trail->donors && trail->donor[donor] < s) {
+            donor++;
+        }
+        if (donor < trail->donors && trail->donor[donor] == s) {
+            offer_exchange(trail, donor);
+        }
+        offer_swaps(trail, s);
+    }
+}
+
+void eplb_trail_expand(eplb_trail *trail)
+{
+    sum_heights(trail);
+    find_donors(trail);
+    int64_t before = trail->kept;
+    int32_t gpu = next_busiest(trail, 3.0e38f, -1);
+    while (gpu >= 0) {
+        relieve(trail, gpu);
+        if (trail->kept > before || trail->queue[1].count + trail->queue[2].count > 0) {
+            return; /* each busy GPU's turn comes */
+        }
+        gpu = next_busiest(trail, trail->excess[gpu], gpu);
+    }
+}
