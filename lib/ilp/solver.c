@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * GLPK ends the process on misuse, on failed assertions and without memory. Its error hook leaves
- * by longjmp instead, and all that it took goes with the environment; so nothing else may be taken
- * on this thread. Limits are counted, never timed: GLPK's own time limit overshoots, and results
- * must not depend on the clock. Cover cuts are off, for they keep static data; so is the presolver,
- * behind which the callback sees another problem.
+ * by longjmp instead, and all that it took goes with the environment, but for one block that GLPK
+ * loses sight of when it cannot enlarge it. So nothing else may be taken on this thread. Limits are
+ * counted, never timed: GLPK's own time limit overshoots, and results must not depend on the clock.
+ * Cover cuts are off, for they keep static data; so is the presolver, behind which the callback
+ * sees another problem.
  */
 #include "ilp/solver.h"
 
