@@ -6,52 +6,39 @@
 #include "base/memory.h"
 #include "ilp/exact_search.h"
 
-/* The start is usually optimal, so most of the work is proof, and below a cutoff near the bound
- * there is much less of it: cutoffs rise from this part of the gap by doubling. Each that is
- * reached is a bound. */
-#define FIRST_PART 0.0625
-
 bool eplb_ilp_exact_fits(const eplb_refine_task *task)
 {
     return task->experts <= 16 && task->slots <= 48;
 }
 
-/* Looks for all below the cutoff; false when the budget ended before. */
-static bool search_below(eplb_exact *exact, double cutoff, double *bound)
-{
-    exact->cutoff = cutoff;
-    exact->open = cutoff;
-    if (eplb_exact_limit_counts(exact)) {
-        eplb_exact_search_counts(exact);
-    }
-    double proven = exact->open < exact->cutoff ? exact->open : exact->cutoff;
-    *bound = proven > *bound ? proven : *bound;
-    return !exact->ended;
-}
-
+/* Whether the bound is the value, but for rounding. */
 static bool is_proven(const eplb_exact *exact, double bound)
 {
     return bound >= exact->value * (1.0 - 2.0 * EPLB_EXACT_ROUNDING);
 }
 
-static void search(eplb_exact *exact, eplb_ilp_exact_result *result)
+/* Looks for all that is below the known value; returns the bound that this proves. */
+static double search(eplb_exact *exact)
 {
-    double bound = exact->task->lower_bound;
-    double start = bound;
-    double gap = exact->value - bound;
-    for (double part = FIRST_PART; !is_proven(exact, bound); part *= 2.0) {
-        double most = exact->value * (1.0 - EPLB_EXACT_ROUNDING);
-        double cutoff = part < 1.0 ? start + part * gap : most;
-        if (!search_below(exact, cutoff < most ? cutoff : most, &bound)) {
-            break;
-        }
+    if (is_proven(exact, exact->task->lower_bound)) {
+        return exact->task->lower_bound;
     }
+    exact->cutoff = exact->value * (1.0 - EPLB_EXACT_ROUNDING);
+    exact->open = exact->cutoff;
+    if (eplb_exact_limit_counts(exact)) {
+        eplb_exact_search_counts(exact);
+    }
+    return exact->open < exact->cutoff ? exact->open : exact->cutoff;
+}
+
+static void report(const eplb_exact *exact, double bound, eplb_ilp_exact_result *result)
+{
     result->proven = is_proven(exact, bound);
     result->value = exact->value;
     result->nodes = exact->nodes;
-    double less = bound * (1.0 - EPLB_EXACT_ROUNDING); /* rounding in the bounds of nodes */
     double known =
         exact->task->lower_bound < exact->value ? exact->task->lower_bound : exact->value;
+    double less = bound * (1.0 - EPLB_EXACT_ROUNDING); /* rounding in the bounds of nodes */
     result->lower_bound = result->proven ? exact->value : less > known ? less : known;
 }
 
@@ -72,7 +59,7 @@ eplb_status eplb_ilp_exact(const eplb_hooks *hooks, const eplb_refine_task *task
     eplb_status status = eplb_exact_init(&exact, hooks, task, error);
     if (status == EPLB_OK) {
         exact.budget = nodes < 0 ? INT64_MAX : nodes;
-        search(&exact, result);
+        report(&exact, search(&exact), result);
         memcpy(result->placement, exact.best, bytes);
         eplb_exact_free(&exact, hooks);
     }

@@ -25,6 +25,7 @@ static eplb_status make_arrays(eplb_exact *exact, const eplb_hooks *hooks, eplb_
         ARRAY(pins, gpus),
         ARRAY(later_pins, gpus * experts),
         ARRAY(required, experts),
+        ARRAY(usual, experts),
         ARRAY(fewest, experts),
         ARRAY(most, experts),
         ARRAY(fewest_sum, experts + 1),
@@ -56,13 +57,13 @@ static eplb_status make_arrays(eplb_exact *exact, const eplb_hooks *hooks, eplb_
 void eplb_exact_free(eplb_exact *exact, const eplb_hooks *hooks)
 {
     void *arrays[] = {
-        exact->gpu,     exact->first,  exact->room_rising, exact->alike,      exact->expert,
-        exact->load,    exact->mean,   exact->pins,        exact->later_pins, exact->required,
-        exact->fewest,  exact->most,   exact->fewest_sum,  exact->most_sum,   exact->count,
-        exact->low,     exact->copies, exact->sorted,      exact->least,      exact->extreme,
-        exact->place,   exact->share,  exact->min_fill,    exact->max_fill,   exact->left,
-        exact->may,     exact->must,   exact->held,        exact->tied,       exact->item,
-        exact->partial, exact->top,    exact->rest,        exact->best};
+        exact->gpu,      exact->first,   exact->room_rising, exact->alike,      exact->expert,
+        exact->load,     exact->mean,    exact->pins,        exact->later_pins, exact->usual,
+        exact->required, exact->fewest,  exact->most,        exact->fewest_sum, exact->most_sum,
+        exact->count,    exact->low,     exact->copies,      exact->sorted,     exact->least,
+        exact->extreme,  exact->place,   exact->share,       exact->min_fill,   exact->max_fill,
+        exact->left,     exact->may,     exact->must,        exact->held,       exact->tied,
+        exact->item,     exact->partial, exact->top,         exact->rest,       exact->best};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }
@@ -203,6 +204,9 @@ static void require_counts(eplb_exact *exact)
             needed += pinned || full ? 1 : 0;
         }
         exact->required[p] = needed > least ? needed : least;
+        for (int32_t s = 0; s < exact->task->slots; s++) {
+            exact->usual[p] += exact->task->placement[s] == exact->expert[p] ? 1 : 0;
+        }
     }
 }
 

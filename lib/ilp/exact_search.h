@@ -44,6 +44,7 @@ typedef struct eplb_exact {
 
     /* Counts, all by place. */
     int32_t *required;   /* [experts] at least, by the task */
+    int32_t *usual;      /* [experts] in the task's placement */
     int32_t *fewest;     /* [experts] at least, by the cutoff */
     int32_t *most;       /* [experts] at most */
     int32_t *fewest_sum; /* [experts + 1] of all places from here on */
@@ -74,13 +75,13 @@ typedef struct eplb_exact {
     double *top;         /* [gpus + 1][scenarios] largest load of the GPUs before */
     double *rest;        /* [gpus + 1][scenarios] load not on the GPUs before */
 
-    double cutoff; /* only what is below is looked for */
-    double open;   /* least bound of the nodes that were left out for want of budget */
-    double value;  /* of the best known placement */
-    int32_t *best; /* [slots] the task's slots */
-    int64_t budget;
+    double cutoff;  /* only what is below is looked for */
+    double open;    /* least bound of the nodes that were left out for want of budget */
+    double value;   /* of the best known placement */
+    int32_t *best;  /* [slots] the task's slots */
+    int64_t budget; /* of nodes */
     int64_t nodes;
-    bool ended;
+    bool ended; /* for want of budget or because of stop() */
 } eplb_exact;
 
 /* Takes over the task; on failure nothing is left. */
