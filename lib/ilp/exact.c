@@ -6,11 +6,6 @@
 #include "base/memory.h"
 #include "ilp/exact_search.h"
 
-bool eplb_ilp_exact_fits(const eplb_refine_task *task)
-{
-    return task->experts <= 16 && task->slots <= 48;
-}
-
 /* Whether the bound is the value, but for rounding. */
 static bool is_proven(const eplb_exact *exact, double bound)
 {

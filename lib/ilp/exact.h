@@ -21,7 +21,8 @@ typedef struct eplb_ilp_exact_result {
     int64_t nodes;      /* that were looked at, of some 50 to 500 ns */
 } eplb_ilp_exact_result;
 
-/* Whether a proof within some million nodes is likely, from the sizes alone. */
+/* Whether a proof within EPLB_ILP_EXACT_NODES nodes is likely, judged by sizes and limits alone. */
+#define EPLB_ILP_EXACT_NODES 5000000
 bool eplb_ilp_exact_fits(const eplb_refine_task *task);
 
 /*

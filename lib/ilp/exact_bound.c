@@ -78,7 +78,8 @@ double eplb_exact_count_bound(eplb_exact *exact, int32_t chosen, int32_t spare)
             exact->copies[p] = fewest;
             exact->low[p] = *load / (double)most;
         }
-        value = eplb_exact_add(exact, value, k, bound_scenario(exact, k));
+        exact->floor[k] = bound_scenario(exact, k);
+        value = eplb_exact_add(exact, value, k, exact->floor[k]);
     }
     return value;
 }

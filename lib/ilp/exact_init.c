@@ -34,6 +34,7 @@ static eplb_status make_arrays(eplb_exact *exact, const eplb_hooks *hooks, eplb_
         ARRAY(low, experts),
         ARRAY(copies, experts),
         ARRAY(sorted, scenarios * experts),
+        ARRAY(floor, scenarios),
         ARRAY(least, (size_t)exact->most_room + 1),
         ARRAY(extreme, 2 * (size_t)exact->most_room),
         ARRAY(place, experts),
@@ -56,14 +57,15 @@ static eplb_status make_arrays(eplb_exact *exact, const eplb_hooks *hooks, eplb_
 
 void eplb_exact_free(eplb_exact *exact, const eplb_hooks *hooks)
 {
-    void *arrays[] = {
-        exact->gpu,      exact->first,   exact->room_rising, exact->alike,      exact->expert,
-        exact->load,     exact->mean,    exact->pins,        exact->later_pins, exact->usual,
-        exact->required, exact->fewest,  exact->most,        exact->fewest_sum, exact->most_sum,
-        exact->count,    exact->low,     exact->copies,      exact->sorted,     exact->least,
-        exact->extreme,  exact->place,   exact->share,       exact->min_fill,   exact->max_fill,
-        exact->left,     exact->may,     exact->must,        exact->held,       exact->tied,
-        exact->item,     exact->partial, exact->top,         exact->rest,       exact->best};
+    void *arrays[] = {exact->gpu,        exact->first,      exact->room_rising, exact->alike,
+                      exact->expert,     exact->load,       exact->mean,        exact->pins,
+                      exact->later_pins, exact->usual,      exact->required,    exact->fewest,
+                      exact->most,       exact->fewest_sum, exact->most_sum,    exact->count,
+                      exact->low,        exact->copies,     exact->sorted,      exact->floor,
+                      exact->least,      exact->extreme,    exact->place,       exact->share,
+                      exact->min_fill,   exact->max_fill,   exact->left,        exact->may,
+                      exact->must,       exact->held,       exact->tied,        exact->item,
+                      exact->partial,    exact->top,        exact->rest,        exact->best};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }

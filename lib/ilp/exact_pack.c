@@ -231,7 +231,7 @@ void eplb_exact_pack(eplb_exact *exact)
     rank_experts(exact);
     for (int32_t k = 0; k < exact->scenarios; k++) {
         sum_fills(exact, k);
-        exact->top[k] = 0.0;
+        exact->top[k] = exact->floor[k];
         exact->rest[k] = exact->mean[k] * (double)exact->gpus;
     }
     exact->tied[0] = ~(uint64_t)0;

@@ -55,6 +55,7 @@ typedef struct eplb_exact {
     double *low;     /* [experts] share at least */
     int32_t *copies; /* [experts] replicas at least */
     int32_t *sorted; /* [scenarios][experts] places by falling share; kept from call to call */
+    double *floor;   /* [scenarios] largest load at least, by the counts of the last bound */
     double *least;   /* [most_room + 1] sum of that many smallest shares */
     double *extreme; /* [2][most_room] the smallest and the largest shares */
 

@@ -6,7 +6,7 @@
 
 /* The optima are written with nine decimals. */
 #define WRITTEN 1e-9
-#define NODES 5000000
+#define NODES EPLB_ILP_EXACT_NODES
 
 static cJSON *read_cases(const char *name, int count)
 {
