@@ -189,23 +189,24 @@ static void take_gpus(eplb_exact *exact)
     }
 }
 
-/* Pins of each place behind each GPU, and the replicas that pins, full GPUs and the task require.
- */
+/* Pins of each place behind each GPU, and the replicas that pins and the task require. */
 static void require_counts(eplb_exact *exact)
 {
     int32_t least = exact->task->min_replicas;
     least = least < exact->gpus ? least : exact->gpus;
     for (int32_t p = 0; p < exact->experts; p++) {
         int32_t pins = 0;
-        int32_t needed = 0;
         for (int32_t g = exact->gpus - 1; g >= 0; g--) {
-            bool pinned = (exact->pins[g] >> p & 1u) != 0;
-            bool full = exact->first[g + 1] - exact->first[g] == exact->experts;
             exact->later_pins[(size_t)g * (size_t)exact->experts + (size_t)p] = pins;
-            pins += pinned ? 1 : 0;
-            needed += pinned || full ? 1 : 0;
+            pins += (int32_t)(exact->pins[g] >> p & 1u);
         }
-        exact->required[p] = needed > least ? needed : least;
+        exact->required[p] = pins > least ? pins : least;
+    }
+}
+
+static void count_replicas(eplb_exact *exact)
+{
+    for (int32_t p = 0; p < exact->experts; p++) {
         for (int32_t s = 0; s < exact->task->slots; s++) {
             exact->usual[p] += exact->task->placement[s] == exact->expert[p] ? 1 : 0;
         }
@@ -241,6 +242,7 @@ eplb_status eplb_exact_init(eplb_exact *exact, const eplb_hooks *hooks,
     order_gpus(exact);
     take_gpus(exact);
     require_counts(exact);
+    count_replicas(exact);
     find_twins(exact);
     memcpy(exact->best, task->placement, (size_t)task->slots * sizeof(*exact->best));
     return EPLB_OK;

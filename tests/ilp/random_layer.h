@@ -10,6 +10,7 @@
 #include "ilp/exact.h"
 
 #define BRUTE_SLOTS (3 * BRUTE_GPUS)
+#define MOST_PINS 4
 
 /* What holds of every result is checked. */
 static inline eplb_ilp_exact_result solve_exactly(const layer_task *t, int64_t nodes,
@@ -39,7 +40,7 @@ static inline eplb_load *draw_layer_load(eplb_random *random, brute_force *b)
     double sum = 0.0;
     eplb_load *load;
     assert_ok(eplb_load_create(&load, NULL, b->scenarios, 1, b->experts, NULL), NULL);
-    bool alike = draw(random, 0, 5) == 0;
+    bool alike = draw(random, 0, 3) == 0;
     for (int32_t k = 0; k < b->scenarios; k++) {
         draw_loads(random, b->loads[k], b->experts);
         for (int32_t e = 1; alike && e < b->experts; e++) {
@@ -80,7 +81,7 @@ static inline void draw_rules(eplb_random *random, brute_force *b, eplb_plan_opt
     options->min_replicas = draw(random, 0, 3) == 0 ? 2 : 1;
     options->max_replicas = draw(random, 0, 3) == 0 ? draw(random, 2, b->gpus) : -1;
     options->pins = pins;
-    options->pin_count = draw(random, 0, 3) == 0 ? draw(random, 1, 2) : 0;
+    options->pin_count = draw(random, 0, 1) == 0 ? draw(random, 1, MOST_PINS) : 0;
     for (int32_t i = 0; i < options->pin_count; i++) {
         int32_t expert = draw(random, 0, b->experts - 1);
         pins[i] = (eplb_pin){.expert = expert, .gpu = draw(random, 0, b->gpus - 1)};
@@ -102,7 +103,7 @@ static inline bool draw_layer(random_layer *layer, uint64_t seed)
     b->scenarios = draw(&random, 1, BRUTE_SCENARIOS);
     b->largest_counts = draw(&random, 0, 1) == 1;
     eplb_plan_options options;
-    eplb_pin pins[2];
+    eplb_pin pins[MOST_PINS];
     eplb_load *load = draw_layer_load(&random, b);
     eplb_cluster *cluster = draw_gpus(&random, b);
     draw_rules(&random, b, &options, pins);
