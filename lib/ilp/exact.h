@@ -27,9 +27,9 @@ bool eplb_ilp_exact_fits(const eplb_refine_task *task);
 
 /*
  * Looks at up to `nodes` nodes (-1: no limit); asks task->stop, from the calling thread, at the
- * first of each few thousand. What is found depends on the task and `nodes` only. Layers of more
- * than 64 experts, 512 slots or 64 scenarios are given back as they are. Memory: some 20 bytes for
- * each expert, slot of a GPU and scenario, in advance. Fails only without memory.
+ * first of every few thousand. What is found depends on the task and `nodes` only. Layers of more
+ * than 64 experts, 512 slots or 64 scenarios are given back as they are. Memory: 16 bytes for each
+ * expert, slot of a GPU and scenario, and little more, in advance. Fails only without memory.
  */
 eplb_status eplb_ilp_exact(const eplb_hooks *hooks, const eplb_refine_task *task, int64_t nodes,
                            eplb_ilp_exact_result *result, eplb_error *error);

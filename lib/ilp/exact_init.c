@@ -5,6 +5,9 @@
 #include "base/memory.h"
 #include "ilp/exact_search.h"
 
+/* A node looks at each expert in each scenario; so many looks take some milliseconds. */
+#define PATIENCE 65536
+
 #define ARRAY(member, length) EPLB_ARRAY(exact->member, length)
 
 static eplb_status make_arrays(eplb_exact *exact, const eplb_hooks *hooks, eplb_error *error)
@@ -231,6 +234,7 @@ eplb_status eplb_exact_init(eplb_exact *exact, const eplb_hooks *hooks,
 {
     *exact = (eplb_exact){
         .task = task, .experts = task->experts, .scenarios = task->scenarios, .value = task->value};
+    exact->patience = PATIENCE / (task->experts * task->scenarios); /* at least 16 */
     measure_gpus(exact);
     eplb_status status = make_arrays(exact, hooks, error);
     if (status != EPLB_OK) {

@@ -82,7 +82,8 @@ typedef struct eplb_exact {
     int32_t *best;  /* [slots] the task's slots */
     int64_t budget; /* of nodes */
     int64_t nodes;
-    bool ended; /* for want of budget or because of stop() */
+    int64_t patience; /* nodes from one question whether to stop to the next */
+    bool ended;       /* for want of budget or because of stop() */
 } eplb_exact;
 
 /* Takes over the task; on failure nothing is left. */
@@ -114,9 +115,6 @@ static inline double eplb_exact_add(const eplb_exact *exact, double value, int32
     return value + exact->task->weights[scenario] * largest;
 }
 
-/* So many nodes are some milliseconds of work. */
-#define EPLB_EXACT_PATIENCE 4096
-
 /* Whether to look at a node of this bound: it is below the cutoff and there is budget left. */
 static inline bool eplb_exact_enter(eplb_exact *exact, double bound)
 {
@@ -125,7 +123,7 @@ static inline bool eplb_exact_enter(eplb_exact *exact, double bound)
     }
     if (!exact->ended) {
         exact->ended =
-            exact->nodes >= exact->budget || (exact->nodes % EPLB_EXACT_PATIENCE == 0 &&
+            exact->nodes >= exact->budget || (exact->nodes % exact->patience == 0 &&
                                               exact->task->stop(exact->task->stop_context) != 0);
     }
     if (exact->ended) {

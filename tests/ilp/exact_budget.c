@@ -115,8 +115,34 @@ static void each_failing_allocation_is_reported(void **state)
     test_each_failing_allocation(solve_with, &t);
 }
 
+/* The largest that are searched at all: as many experts as a set has bits, as many slots. */
+static void largest_layers_end_with_their_budget(void **state)
+{
+    (void)state;
+    static const int32_t shapes[][2] = {{8, 8}, {8, 64}, {9, 56}, {32, 16}};
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        eplb_random random;
+        eplb_random_seed(&random, i);
+        double row[64];
+        draw_loads(&random, row, 64);
+        eplb_load *load = load_of(row, 1, 64);
+        eplb_cluster *cluster = cluster_of(shapes[i][0], shapes[i][1], 0);
+        eplb_plan_options options;
+        eplb_plan_options_init(&options);
+        options.effort = 1;
+        layer_task t;
+        int32_t placement[512];
+        assert_true(layer_task_make(&t, load, cluster, &options));
+        eplb_ilp_exact_result result = solve_exactly(&t, 5000, placement);
+        assert_true(result.proven || result.nodes == 5000);
+        eplb_cluster_destroy(&cluster);
+        eplb_load_destroy(&load);
+    }
+}
+
 TEST_MAIN(seeded_test(no_budget_gives_the_start_back),
           seeded_test(bounds_of_small_budgets_are_not_above_the_optimum),
           cmocka_unit_test(stop_ends_a_search_with_the_best_so_far),
+          cmocka_unit_test(largest_layers_end_with_their_budget),
           cmocka_unit_test(same_task_gives_the_same_result),
           cmocka_unit_test(each_failing_allocation_is_reported))
