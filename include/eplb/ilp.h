@@ -104,8 +104,8 @@ typedef struct eplb_fewest_task {
     const eplb_placement *start;
     int32_t start_row;
 
-    /* Asked whether to stop, from the calling thread or one that it waits for: non-zero is yes, and
-     * the best so far is returned. NULL (default): never. */
+    /* Asked whether to stop, from the calling thread: non-zero is yes, and the best so far is
+     * returned. NULL (default): never. */
     int (*stop)(void *stop_context);
     void *stop_context;
 } eplb_fewest_task;

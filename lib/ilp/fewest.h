@@ -84,6 +84,9 @@ eplb_status eplb_fewest_offer(eplb_fewest_layer *layer, const int32_t *chosen, d
 /* Writes a placement into layer->row: experts that stay keep their slots. */
 eplb_status eplb_fewest_write(eplb_fewest_layer *layer, const int32_t *chosen, eplb_error *error);
 
+/* The placement in a row of the cluster's shape. */
+void eplb_fewest_choose_row(const eplb_fewest_layer *layer, const int32_t *row, int32_t *chosen);
+
 /* Takes from the budget; false when there is no more, or stop() said so. */
 bool eplb_fewest_spend(eplb_fewest_layer *layer, int64_t nodes);
 
@@ -100,6 +103,12 @@ eplb_status eplb_fewest_search_create(eplb_fewest_search **out, eplb_fewest_laye
 void eplb_fewest_search_destroy(eplb_fewest_search **search);
 eplb_fewest_end eplb_fewest_search_run(eplb_fewest_search *search, double limit, int64_t copies,
                                        eplb_error *error);
+
+/* Fewer copies, a few GPUs at a time, by GLPK with so much memory: from the current placement to
+ * one in the limit, if it finds one; and from the best so far. */
+eplb_status eplb_fewest_construct(eplb_fewest_layer *layer, int64_t memory_bytes,
+                                  eplb_error *error);
+eplb_status eplb_fewest_improve(eplb_fewest_layer *layer, int64_t memory_bytes, eplb_error *error);
 
 /* Exchanges GPUs with equally many slots for the fewest copies. */
 eplb_status eplb_fewest_rename(const eplb_fewest_layer *layer, int32_t *chosen, eplb_error *error);

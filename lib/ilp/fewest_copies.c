@@ -16,6 +16,7 @@ static const char what[] = "fewest copies";
 
 typedef struct finding {
     eplb_fewest_layer layer;
+    double current_value; /* of the current placement, when any other one has copies; else 0 */
     int64_t least_copies;
     double least_imbalance;
     bool impossible;
@@ -117,8 +118,9 @@ static eplb_status check(const eplb_fewest_task *task, eplb_error *error)
 }
 
 /* The current placement itself, where it is full and has every expert. */
-static eplb_status offer_current(eplb_fewest_layer *layer, int32_t *chosen, eplb_error *error)
+static eplb_status offer_current(finding *f, int32_t *chosen, eplb_error *error)
 {
+    eplb_fewest_layer *layer = &f->layer;
     int32_t slot = 0;
     int32_t missing = layer->experts;
     memset(layer->counts, 0, (size_t)layer->experts * sizeof(*layer->counts));
@@ -137,18 +139,8 @@ static eplb_status offer_current(eplb_fewest_layer *layer, int32_t *chosen, eplb
             return EPLB_OK;
         }
     }
-    return missing == 0 ? eplb_fewest_offer(layer, chosen, NULL, error) : EPLB_OK;
-}
-
-/* A row in the cluster's shape. */
-static void choose_row(const eplb_fewest_layer *layer, const int32_t *row, int32_t *chosen)
-{
-    for (int32_t g = 0; g < layer->gpus; g++) {
-        int32_t slot = eplb_cluster_first_slot(layer->task->cluster, layer->cluster_gpu[g]);
-        for (int32_t s = layer->first[g]; s < layer->first[g + 1]; s++) {
-            chosen[s] = row[slot++];
-        }
-    }
+    f->current_value = INFINITY;
+    return missing == 0 ? eplb_fewest_offer(layer, chosen, &f->current_value, error) : EPLB_OK;
 }
 
 static eplb_status offer_start(eplb_fewest_layer *layer, int32_t *chosen, eplb_error *error)
@@ -161,7 +153,7 @@ static eplb_status offer_start(eplb_fewest_layer *layer, int32_t *chosen, eplb_e
     if (status != EPLB_OK) {
         return status;
     }
-    choose_row(layer, row, chosen);
+    eplb_fewest_choose_row(layer, row, chosen);
     return eplb_fewest_offer(layer, chosen, NULL, error);
 }
 
@@ -194,7 +186,7 @@ static eplb_status offer_plan(finding *f, int32_t *chosen, eplb_error *error)
     if (status == EPLB_OK && info.lower_bound > f->least_imbalance) {
         f->least_imbalance = info.lower_bound;
     }
-    choose_row(layer, eplb_placement_row(eplb_plan_placement(plan), 0), chosen);
+    eplb_fewest_choose_row(layer, eplb_placement_row(eplb_plan_placement(plan), 0), chosen);
     eplb_plan_destroy(&plan);
     if (status == EPLB_OK) {
         status = eplb_fewest_rename(layer, chosen, error);
@@ -210,7 +202,7 @@ static eplb_status offer_starts(finding *f, eplb_error *error)
     if (chosen == NULL) {
         return eplb_out_of_memory(error);
     }
-    eplb_status status = offer_current(layer, chosen, error);
+    eplb_status status = offer_current(f, chosen, error);
     if (status == EPLB_OK && layer->task->start != NULL) {
         status = offer_start(layer, chosen, error);
     }
@@ -260,12 +252,16 @@ static eplb_fewest_end search_copies(finding *f, eplb_fewest_search *search, epl
     return end;
 }
 
-/* From here on the best imbalance that is known will do, where the target is not reached. */
+/* From here on the best imbalance that is known will do, where the target is not reached. When a
+ * current placement without an empty slot will not do, there is a copy. */
 static void settle(finding *f)
 {
     eplb_fewest_layer *layer = &f->layer;
     if (!eplb_fewest_reached(layer)) {
         layer->limit = layer->best_value * (1.0 + EPLB_FEWEST_ROUNDING);
+    }
+    if (f->current_value > layer->limit && f->least_copies < 1) {
+        f->least_copies = 1;
     }
 }
 
@@ -285,6 +281,23 @@ static eplb_status search_through(finding *f, eplb_error *error)
     return end == EPLB_FEWEST_FAILED ? f->layer.failure : EPLB_OK;
 }
 
+/* Neighbourhoods, where there is no proof; without a start, from the current placement as well. */
+static eplb_status search_parts(finding *f, int64_t memory_bytes, eplb_error *error)
+{
+    eplb_fewest_layer *layer = &f->layer;
+    eplb_status status = EPLB_OK;
+    if (f->impossible) {
+        settle(f);
+    }
+    if (layer->task->start == NULL || !eplb_fewest_reached(layer)) {
+        status = eplb_fewest_construct(layer, memory_bytes, error);
+    }
+    settle(f);
+    return status == EPLB_OK && f->least_copies < layer->best_copies
+               ? eplb_fewest_improve(layer, memory_bytes, error)
+               : status;
+}
+
 static eplb_status find(finding *f, const eplb_ilp *ilp, eplb_error *error)
 {
     eplb_fewest_layer *layer = &f->layer;
@@ -301,8 +314,10 @@ static eplb_status find(finding *f, const eplb_ilp *ilp, eplb_error *error)
         layer->most_nodes = nodes > 0 ? nodes / SEARCH_PART : nodes;
         status = search_through(f, error);
     }
-    settle(f);
     layer->most_nodes = ilp->options.nodes;
+    if (status == EPLB_OK && f->least_copies < layer->best_copies) {
+        status = search_parts(f, ilp->options.memory_bytes, error);
+    }
     return status;
 }
 
@@ -393,7 +408,7 @@ eplb_status eplb_ilp_fewest_copies(const eplb_ilp *ilp, eplb_placement **out,
     if (status != EPLB_OK) {
         return status;
     }
-    finding f;
+    finding f = {0};
     status = solve(&f, ilp, &complete, out, error);
     if (status == EPLB_OK) {
         report(&f, result);

@@ -83,6 +83,16 @@ eplb_status eplb_fewest_write(eplb_fewest_layer *layer, const int32_t *chosen, e
     return eplb_placement_set_row(layer->row, 0, layer->row_slots, error);
 }
 
+void eplb_fewest_choose_row(const eplb_fewest_layer *layer, const int32_t *row, int32_t *chosen)
+{
+    for (int32_t g = 0; g < layer->gpus; g++) {
+        int32_t slot = eplb_cluster_first_slot(layer->task->cluster, layer->cluster_gpu[g]);
+        for (int32_t s = layer->first[g]; s < layer->first[g + 1]; s++) {
+            chosen[s] = row[slot++];
+        }
+    }
+}
+
 /* Within the limit only copies count, else the objective comes first. */
 static bool is_better(const eplb_fewest_layer *layer, double value, int64_t copies)
 {
