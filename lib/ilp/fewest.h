@@ -94,15 +94,20 @@ bool eplb_fewest_spend(eplb_fewest_layer *layer, int64_t nodes);
 bool eplb_fewest_is_small(const eplb_fewest_layer *layer);
 
 /*
- * Looks through all placements with an objective up to `limit` and at most `copies` copies, or with
- * any when `copies` is -1, until one is found.
+ * Looks through all placements with at most `copies` copies (0..slots) and an objective in the
+ * limit until one is found.
  */
 typedef struct eplb_fewest_search eplb_fewest_search;
 eplb_status eplb_fewest_search_create(eplb_fewest_search **out, eplb_fewest_layer *layer,
                                       eplb_error *error);
 void eplb_fewest_search_destroy(eplb_fewest_search **search);
-eplb_fewest_end eplb_fewest_search_run(eplb_fewest_search *search, double limit, int64_t copies,
+eplb_fewest_end eplb_fewest_search_run(eplb_fewest_search *search, int64_t copies,
                                        eplb_error *error);
+
+/* Makes the best placement as balanced as it can be, with up to so many nodes (-1: no limit), and
+ * raises `least`, which no placement's objective is below. */
+eplb_status eplb_fewest_balance(eplb_fewest_layer *layer, int64_t nodes, double *least,
+                                eplb_error *error);
 
 /* Fewer copies, a few GPUs at a time, by GLPK with so much memory: from the current placement to
  * one in the limit, if it finds one; and from the best so far. */

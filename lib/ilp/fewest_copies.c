@@ -13,6 +13,8 @@ static const char what[] = "fewest copies";
 /* Of the nodes, the part that a search through a small layer may take before neighbourhoods have
  * their turn. */
 #define SEARCH_PART 2
+/* And of these the part that the search for the best balance may take. */
+#define BALANCE_PART 2
 
 typedef struct finding {
     eplb_fewest_layer layer;
@@ -218,35 +220,13 @@ static bool is_best_known(const finding *f)
     return f->layer.best_value <= f->least_imbalance * (1.0 + EPLB_FEWEST_ROUNDING);
 }
 
-/* Finds a placement that reaches the target, or else the best one. */
-static eplb_fewest_end search_balance(finding *f, eplb_fewest_search *search, eplb_error *error)
-{
-    eplb_fewest_layer *layer = &f->layer;
-    eplb_fewest_end end = EPLB_FEWEST_NOTHING;
-    if (!f->impossible && !eplb_fewest_reached(layer)) {
-        end = eplb_fewest_search_run(search, layer->limit, -1, error);
-        if (end == EPLB_FEWEST_NOTHING) {
-            f->impossible = true;
-            f->least_imbalance = layer->limit;
-        }
-    }
-    while (f->impossible && end < EPLB_FEWEST_ENDED && !is_best_known(f)) {
-        double less = layer->best_value * (1.0 - EPLB_FEWEST_ROUNDING);
-        end = eplb_fewest_search_run(search, less, -1, error);
-        if (end == EPLB_FEWEST_NOTHING) {
-            f->least_imbalance = layer->best_value;
-        }
-    }
-    return end;
-}
-
 /* One copy more at a time. */
 static eplb_fewest_end search_copies(finding *f, eplb_fewest_search *search, eplb_error *error)
 {
     eplb_fewest_layer *layer = &f->layer;
     eplb_fewest_end end = EPLB_FEWEST_NOTHING;
     while (end == EPLB_FEWEST_NOTHING && f->least_copies < layer->best_copies) {
-        end = eplb_fewest_search_run(search, layer->limit, f->least_copies, error);
+        end = eplb_fewest_search_run(search, f->least_copies, error);
         f->least_copies += end == EPLB_FEWEST_NOTHING ? 1 : 0;
     }
     return end;
@@ -265,20 +245,35 @@ static void settle(finding *f)
     }
 }
 
+/* The best balance that there is, unless the target is reached already. */
+static eplb_status search_balance(finding *f, eplb_error *error)
+{
+    eplb_fewest_layer *layer = &f->layer;
+    int64_t nodes = layer->most_nodes > 0 ? layer->most_nodes / BALANCE_PART : layer->most_nodes;
+    if (eplb_fewest_reached(layer) || is_best_known(f)) {
+        return EPLB_OK;
+    }
+    eplb_status status = eplb_fewest_balance(layer, nodes, &f->least_imbalance, error);
+    f->impossible = !eplb_fewest_reached(layer) && f->least_imbalance > layer->limit;
+    return status;
+}
+
 static eplb_status search_through(finding *f, eplb_error *error)
 {
-    eplb_fewest_search *search;
-    eplb_status status = eplb_fewest_search_create(&search, &f->layer, error);
-    if (status != EPLB_OK) {
+    eplb_fewest_layer *layer = &f->layer;
+    eplb_status status = search_balance(f, error);
+    if (status != EPLB_OK || !(eplb_fewest_reached(layer) || is_best_known(f))) {
         return status;
     }
-    eplb_fewest_end end = search_balance(f, search, error);
-    if (end < EPLB_FEWEST_ENDED) {
-        settle(f);
-        end = search_copies(f, search, error);
+    settle(f);
+    eplb_fewest_search *search;
+    status = eplb_fewest_search_create(&search, layer, error);
+    if (status == EPLB_OK) {
+        eplb_fewest_end end = search_copies(f, search, error);
+        status = end == EPLB_FEWEST_FAILED ? layer->failure : EPLB_OK;
+        eplb_fewest_search_destroy(&search);
     }
-    eplb_fewest_search_destroy(&search);
-    return end == EPLB_FEWEST_FAILED ? f->layer.failure : EPLB_OK;
+    return status;
 }
 
 /* Neighbourhoods, where there is no proof; without a start, from the current placement as well. */

@@ -175,20 +175,17 @@ static void set_homes(eplb_fewest_search *s)
     for (int32_t g = 0; g < layer->gpus; g++) {
         s->home[g] = 0;
         for (int32_t e = 0; e < layer->experts; e++) {
-            if (s->any_copies || eplb_fewest_is_home(layer, g, e)) {
+            if (eplb_fewest_is_home(layer, g, e)) {
                 s->home[g] |= (uint64_t)1 << e;
             }
         }
     }
 }
 
-eplb_fewest_end eplb_fewest_search_run(eplb_fewest_search *s, double limit, int64_t copies,
-                                       eplb_error *error)
+eplb_fewest_end eplb_fewest_search_run(eplb_fewest_search *s, int64_t copies, eplb_error *error)
 {
-    s->limit = limit;
-    s->loose = limit * (1.0 + EPLB_FEWEST_ROUNDING);
-    s->any_copies = copies < 0;
-    s->copies = s->any_copies ? 0 : (int32_t)copies;
+    s->loose = s->layer->limit * (1.0 + EPLB_FEWEST_ROUNDING);
+    s->copies = (int32_t)copies;
     s->error = error;
     for (int32_t k = 0; k < s->layer->scenarios; k++) {
         s->worst[k] = 1.0;

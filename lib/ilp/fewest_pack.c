@@ -222,7 +222,7 @@ static eplb_fewest_end finish(eplb_fewest_search *s)
     if (s->layer->failure != EPLB_OK) {
         return EPLB_FEWEST_FAILED;
     }
-    return value <= s->limit ? EPLB_FEWEST_FOUND : EPLB_FEWEST_NOTHING;
+    return value <= s->layer->limit ? EPLB_FEWEST_FOUND : EPLB_FEWEST_NOTHING;
 }
 
 /* Copies that the GPUs after a level take at least, by the replicas that are left. */

@@ -28,13 +28,11 @@ typedef struct eplb_fewest_level {
 
 struct eplb_fewest_search {
     eplb_fewest_layer *layer;
-    double limit; /* of the objective, as it is measured */
-    double loose; /* the same with room for rounding, as it is looked for */
-    bool any_copies;
+    double loose; /* the limit with room for rounding: looked for first, then measured */
     int32_t copies;
     eplb_error *error;
 
-    uint64_t home[EPLB_FEWEST_MOST_GPUS]; /* bit e; all of them when any copies will do */
+    uint64_t home[EPLB_FEWEST_MOST_GPUS]; /* bit e */
 
     /* Of the counts. */
     int32_t by_load[EPLB_FEWEST_MOST_EXPERTS];  /* experts, the heaviest first */
