@@ -14,6 +14,7 @@
 #include "pins.h"
 #include "plan_options.h"
 #include "plan_report.h"
+#include "plan_weights.h"
 #include "processors.h"
 #include "progress.h"
 
@@ -33,6 +34,7 @@ typedef struct plan_job {
     eplb_plan *without_groups; /* NULL: the plan keeps no groups on nodes */
     eplb_placement *repaired;  /* NULL: the plan is valid or stays as it is */
     int64_t repaired_slots;
+    eplb_placement *weighted; /* NULL: not asked for */
 } plan_job;
 
 static int find_formats(plan_job *self)
@@ -169,7 +171,8 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     progress_begin(&shown);
     eplb_plan_options planning;
     eplb_plan_options_init(&planning);
-    planning.algorithm = values->algorithm;
+    planning.algorithm =
+        values->algorithm == EPLB_ALGORITHM_EPLB ? EPLB_ALGORITHM_EPLB : EPLB_ALGORITHM_SEARCH;
     planning.effort = values->effort;
     planning.threads = planning_threads(values->threads);
     planning.objective = values->objective;
@@ -211,14 +214,31 @@ static eplb_status repair(plan_job *self, eplb_error *error)
                : status;
 }
 
-static const eplb_placement *result_of(const plan_job *self)
+static eplb_status place_weighted(plan_job *self, eplb_error *error)
 {
-    return self->repaired != NULL ? self->repaired : eplb_plan_placement(self->plan);
+    if (self->values->algorithm != ALGORITHM_WEIGHTED) {
+        return EPLB_OK;
+    }
+    eplb_status status = plan_place_weighted(&self->weighted, eplb_plan_placement(self->plan),
+                                             self->load, &self->hooks, error);
+    if (status == EPLB_OK) {
+        print_warning(NULL, EPLB_LOG_WARNING,
+                      "engines that split an expert's tokens evenly over its replicas do not get "
+                      "the balance that weights give, but what the report says");
+    }
+    return status;
 }
 
-static bool writes_to_stdout(const plan_job *self)
+static const eplb_placement *result_of(const plan_job *self)
 {
-    return self->values->out != NULL && strcmp(self->values->out, "-") == 0;
+    return self->weighted != NULL   ? self->weighted
+           : self->repaired != NULL ? self->repaired
+                                    : eplb_plan_placement(self->plan);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
 }
 
 /* Some engines take a map with a wrong number of layers without a word. */
@@ -233,18 +253,25 @@ static void warn_of_unknown_layers(const plan_job *self)
     eplb_error_set(&line, EPLB_OK,
                    "the loads do not say which layers of the model are dense: the last layer in %s "
                    "has the number %d; --dense-layers LIST, or none, says it",
-                   writes_to_stdout(self) ? "the map" : self->values->out,
+                   is_stdout(self->values->out) ? "the map" : self->values->out,
                    eplb_load_layer_ids(self->load)[layers - 1]);
     print_warning(NULL, EPLB_LOG_WARNING, line.message);
+}
+
+static eplb_status check_valid(const plan_report *report, eplb_error *error)
+{
+    return report->valid ? EPLB_OK
+                         : eplb_error_set(error, EPLB_ERROR_DATA,
+                                          "the plan is not valid and is not written: %s; --repair "
+                                          "mends it",
+                                          report->violation);
 }
 
 static eplb_status write_placement(const plan_job *self, const plan_report *report,
                                    eplb_error *error)
 {
-    if (!report->valid) {
-        return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "the plan is not valid and is not written: %s; --repair mends it",
-                              report->violation);
+    if (check_valid(report, error) != EPLB_OK) {
+        return EPLB_ERROR_DATA;
     }
     eplb_status status =
         eplb_placement_write(result_of(self), &self->hooks, self->values->out, self->to, error);
@@ -254,17 +281,52 @@ static eplb_status write_placement(const plan_job *self, const plan_report *repo
     return status;
 }
 
-/* Writes the placement, then tells about it. */
+/* The weights' file is ready before the placement's appears, and appears after it. */
+static int write_both(const plan_job *self, const plan_report *report)
+{
+    eplb_error error;
+    if (check_valid(report, &error) != EPLB_OK) {
+        return fail(&error);
+    }
+    sink *weights = malloc(sizeof(*weights));
+    if (weights == NULL) {
+        return out_of_memory();
+    }
+    sink_open(weights, self->values->weights);
+    int exit_code;
+    if (plan_write_weights(weights, result_of(self), self->load) == EPLB_OK &&
+        self->values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
+        sink_discard(weights);
+        exit_code = fail(&error);
+    } else {
+        exit_code = sink_close(weights);
+    }
+    free(weights);
+    return exit_code;
+}
+
+static int write_files(const plan_job *self, const plan_report *report)
+{
+    eplb_error error;
+    if (self->values->weights != NULL) {
+        return write_both(self, report);
+    }
+    return self->values->out != NULL && write_placement(self, report, &error) != EPLB_OK
+               ? fail(&error)
+               : EXIT_DONE;
+}
+
+/* Writes the placement and its weights, then tells about them. */
 static int deliver(const plan_job *self, plan_report *report)
 {
     const plan_values *values = self->values;
-    eplb_error error;
     report->algorithm = plan_algorithms[values->algorithm];
     report->repaired_slots = self->repaired_slots;
     report->out = values->out;
     report->format = self->to;
-    if (values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
-        return fail(&error);
+    int written = write_files(self, report);
+    if (written != EXIT_DONE) {
+        return written;
     }
     if (self->assumes_experts) {
         note_assumed_experts(eplb_load_experts(self->load));
@@ -274,7 +336,8 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->json) {
         return plan_report_print_json(report, exit_code);
     }
-    plan_report_print(report, writes_to_stdout(self) ? stderr : stdout);
+    bool is_taken = is_stdout(values->out) || is_stdout(values->weights);
+    plan_report_print(report, is_taken ? stderr : stdout);
     return output_finish(exit_code);
 }
 
@@ -283,7 +346,7 @@ static int run(plan_job *self)
     eplb_error error;
     eplb_status (*const steps[])(plan_job *, eplb_error *) = {
         read_load,  read_current_of, make_cluster, check_lost_experts,
-        open_exact, make_plan,       repair};
+        open_exact, make_plan,       repair,       place_weighted};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);
@@ -311,6 +374,7 @@ static int run(plan_job *self)
 
 static void release(plan_job *self)
 {
+    eplb_placement_destroy(&self->weighted);
     eplb_placement_destroy(&self->repaired);
     eplb_plan_destroy(&self->without_groups);
     eplb_plan_destroy(&self->plan);

@@ -46,6 +46,11 @@ static void add_results(cJSON *document, const plan_report *self)
         cJSON_AddNullToObject(document, "imbalance_before");
     }
     json_add_summary(document, "imbalance_after", self->scored_layers > 0, &self->after);
+    if (self->gains_by_weights) {
+        json_add_summary(document, "imbalance_with_weights", true, &self->weighted);
+    } else {
+        cJSON_AddNullToObject(document, "imbalance_with_weights");
+    }
     json_add_summary(document, "lower_bound", self->scored_layers > 0, &self->bound);
     add_copies(document, self, self->copies);
     json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,

@@ -11,7 +11,7 @@
 #include "pins.h"
 #include "standard_input.h"
 
-const char *const plan_algorithms[] = {"search", "eplb", NULL};
+const char *const plan_algorithms[] = {"search", "eplb", "weighted", NULL};
 
 /* In the order of the values of --hierarchy, --lost-experts and --ilp. */
 static const char *const hierarchies[] = {"none", "groups", NULL};
@@ -68,9 +68,11 @@ static const option options[] = {
      "a replica that must be there, such as 3:17:0; LAYER (its number in the loads) and GPU may be "
      "all; may be given more than once",
      OPTION_TEXTS, AT(pins), 0, 0, NULL},
-    {"algorithm", "search|eplb",
-     "search, or eplb: the classical algorithm, for comparison (default search)", OPTION_CHOICE,
-     AT(algorithm), 0, 0, plan_algorithms},
+    {"algorithm", "search|eplb|weighted",
+     "search; eplb: the classical algorithm, for comparison; weighted: for engines that can weight "
+     "replicas, perfect balance under --weights; needs slots for one expert more on each GPU "
+     "(default search)",
+     OPTION_CHOICE, AT(algorithm), 0, 0, plan_algorithms},
     {"hierarchy", "none|groups",
      "groups: keep all replicas of each of --groups equal runs of experts on one node; the report "
      "says what it costs (default none)",
@@ -100,6 +102,10 @@ static const option options[] = {
     {"out", "FILE", "file to write the placement to; - is standard output", OPTION_TEXT, AT(out), 0,
      0, NULL},
     {"to", "FORMAT", "format of that file (default sglang)", OPTION_TEXT, AT(to), 0, 0, NULL},
+    {"weights", "FILE",
+     "file to write the best weights of replicas to, for the sum of the scenarios: CSV of layer, "
+     "slot, gpu, expert, weight; - is standard output",
+     OPTION_TEXT, AT(weights), 0, 0, NULL},
     {"json", NULL, "print one JSON document instead of the table", OPTION_FLAG, AT(json), 0, 0,
      NULL},
     {"detailed-exitcode", NULL,
@@ -156,6 +162,42 @@ static int check_nodes(const plan_values *values)
                            has_groups             ? "groups"
                            : values->spread_nodes ? "spread-nodes"
                                                   : "node-cost");
+    }
+    return EXIT_DONE;
+}
+
+static bool is_standard_output(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* Weights balance placements that keep no other rules. */
+static int check_weighted(const plan_values *values)
+{
+    const char *rule = values->pins.count > 0                ? "pin"
+                       : values->min_replicas > 1            ? "min-replicas"
+                       : values->max_replicas != -1          ? "max-replicas"
+                       : values->spread_nodes                ? "spread-nodes"
+                       : values->node_cost >= 0.0            ? "node-cost"
+                       : values->hierarchy != HIERARCHY_NONE ? "hierarchy"
+                                                             : NULL;
+    return values->algorithm == ALGORITHM_WEIGHTED && rule != NULL
+               ? usage_error(plan_command.name, "--algorithm weighted and --%s exclude each other",
+                             rule)
+               : EXIT_DONE;
+}
+
+/* Standard output has room for one document. */
+static int check_outputs(const plan_values *values)
+{
+    bool wants_out = is_standard_output(values->out);
+    bool wants_weights = is_standard_output(values->weights);
+    if (values->json && (wants_out || wants_weights)) {
+        return usage_error(plan_command.name, "--json and --%s - both want standard output",
+                           wants_out ? "out" : "weights");
+    }
+    if (wants_out && wants_weights) {
+        return usage_error(plan_command.name, "--out - and --weights - both want standard output");
     }
     return EXIT_DONE;
 }
@@ -258,8 +300,10 @@ int plan_values_check(const plan_values *values)
     if (uses_of_standard_input(&values->loads, values->current) > 1) {
         return usage_error(name, "--load and --current: standard input can be read once");
     }
-    if (values->json && values->out != NULL && strcmp(values->out, "-") == 0) {
-        return usage_error(name, "--json and --out - both want standard output");
+    exit_code = check_outputs(values);
+    if (exit_code != EXIT_DONE) {
+        return exit_code;
     }
-    return check_pins(values);
+    exit_code = check_weighted(values);
+    return exit_code == EXIT_DONE ? check_pins(values) : exit_code;
 }

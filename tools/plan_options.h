@@ -40,6 +40,7 @@ typedef struct plan_values {
     bool repair;
     const char *out;
     const char *to;
+    const char *weights;
     bool json;
     bool detailed_exitcode;
 } plan_values;
@@ -47,8 +48,11 @@ typedef struct plan_values {
 extern const command plan_command;
 extern const plan_values plan_values_default;
 
-/* Names of the values of eplb_algorithm; ends with NULL. */
+/* Names of the values of eplb_algorithm, then of those of this command; ends with NULL. */
 extern const char *const plan_algorithms[];
+
+/* The value of --algorithm behind those of eplb_algorithm. */
+enum { ALGORITHM_WEIGHTED = 2 };
 
 /* Values of --hierarchy. */
 enum { HIERARCHY_NONE, HIERARCHY_GROUPS };

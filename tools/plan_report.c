@@ -5,6 +5,9 @@
 
 #include "memory.h"
 
+/* What weights must gain, in units of imbalance, to be worth a line. */
+#define LEAST_GAIN 1e-3
+
 /* The layers' results: what the plan says, and what the even spread and a repaired placement are
  * worth. */
 static eplb_status measure_row(const plan_subject *subject, const eplb_placement *spread,
@@ -25,6 +28,10 @@ static eplb_status measure_row(const plan_subject *subject, const eplb_placement
     if (status == EPLB_OK && subject->placement != eplb_plan_placement(subject->plan)) {
         status = eplb_placement_objective(subject->placement, layer, subject->load, layer,
                                           subject->objective, &row->after, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_placement_weighted_objective(subject->placement, layer, subject->load, layer,
+                                                   subject->objective, &row->weighted, error);
     }
     if (status == EPLB_OK && subject->current != NULL) {
         status =
@@ -58,13 +65,16 @@ static void summarise(plan_report *self)
             summary_add(&self->spread, row->spread);
             summary_add(&self->before, row->before);
             summary_add(&self->after, row->after);
+            summary_add(&self->weighted, row->weighted);
             summary_add(&self->bound, row->bound);
         }
     }
-    summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
+    summary *summaries[] = {&self->spread, &self->before, &self->after, &self->weighted,
+                            &self->bound};
     for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
         summary_finish(summaries[i], self->scored_layers);
     }
+    self->gains_by_weights = self->after.mean - self->weighted.mean >= LEAST_GAIN;
 }
 
 /* Without a placement in force, any plan is news. */

@@ -38,6 +38,7 @@ typedef struct plan_row {
     double spread;
     double before;
     double after;
+    double weighted; /* after, if the engine weighted replicas */
     double bound;
     int64_t copies;
 } plan_row;
@@ -110,6 +111,8 @@ typedef struct plan_report {
     summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
     summary before;
     summary after;
+    summary weighted;
+    bool gains_by_weights; /* enough to tell */
     summary bound;
     plan_refinement refinement;
     plan_nodes nodes;

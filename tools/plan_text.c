@@ -118,9 +118,15 @@ static void print_summary(const plan_report *self, FILE *out)
         fprintf(out, "%-16s %10.4f %10.4f\n", "before", self->before.mean, self->before.worst);
     }
     fprintf(out, "%-16s %10.4f %10.4f\n", "after", self->after.mean, self->after.worst);
+    if (self->gains_by_weights) {
+        fprintf(out, "%-16s %10.4f %10.4f   if the engine could weight replicas (--weights FILE)\n",
+                "with weights", self->weighted.mean, self->weighted.worst);
+    }
     plan_nodes_print_summary(self, out);
-    fprintf(out, "%-16s %10.4f %10.4f   no placement %scan be better\n", "bound", self->bound.mean,
-            self->bound.worst, self->nodes.groups > 1 ? "that keeps the groups " : "");
+    fprintf(out, "%-16s %10.4f %10.4f   no placement %scan be better%s\n", "bound",
+            self->bound.mean, self->bound.worst,
+            self->nodes.groups > 1 ? "that keeps the groups " : "",
+            self->gains_by_weights ? " with an even split" : "");
 }
 
 /* Where " 3/16", the number of a slice, begins behind a name; else its end. */

@@ -12,6 +12,7 @@
 #include <eplb/random.h>
 #include <eplb/refine.h>
 #include <eplb/router.h>
+#include <eplb/shares.h>
 #include <eplb/snapshot.h>
 #include <eplb/split.h>
 #include <eplb/status.h>

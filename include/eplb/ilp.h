@@ -160,6 +160,17 @@ EPLB_API eplb_status eplb_ilp_fewest_copies(const eplb_ilp *ilp, eplb_placement 
                                             const eplb_fewest_task *task,
                                             eplb_fewest_result *result, eplb_error *error);
 
+/*
+ * As eplb_shares_best (eplb/shares.h), by a linear program: weights [slots] that make the largest
+ * GPU load of one layer smallest, `largest`: that load, and `bound`, which no weights fall short
+ * of: the program's dual, recomputed outside GLPK. They differ by 1e-9 of them at most, but where
+ * GLPK gives up: then weights are even or the bound is the mean GPU load. For checks and for bounds
+ * with a proof; eplb_shares_best is a hundred times faster.
+ */
+EPLB_API eplb_status eplb_ilp_shares(const eplb_ilp *ilp, const eplb_placement *placement,
+                                     int32_t layer, const double *expert_loads, double *weights,
+                                     double *largest, double *bound, eplb_error *error);
+
 EPLB_END_DECLS
 
 #endif

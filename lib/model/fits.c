@@ -8,8 +8,7 @@
 #include "model/cluster.h"
 #include "model/placement.h"
 
-/* The fewest slots, equally many on each GPU, that hold all experts. */
-static int64_t fewest_slots(int32_t experts, int32_t gpus)
+int64_t eplb_fewest_slots(int32_t experts, int32_t gpus)
 {
     return ((int64_t)experts + gpus - 1) / gpus * gpus;
 }
@@ -32,7 +31,7 @@ eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots, int
     if (status != EPLB_OK) {
         return status;
     }
-    long long fewest = fewest_slots(experts, gpus);
+    long long fewest = eplb_fewest_slots(experts, gpus);
     long long most = (long long)experts * gpus;
     if (slots < fewest) {
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
@@ -58,7 +57,7 @@ eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots, int
     return EPLB_OK;
 }
 
-static bool has_equal_live_gpus(const eplb_cluster *cluster)
+int32_t eplb_cluster_live_uniform_slots(const eplb_cluster *cluster)
 {
     int32_t slots = -1;
     for (int32_t g = 0; g < cluster->gpus; g++) {
@@ -66,11 +65,11 @@ static bool has_equal_live_gpus(const eplb_cluster *cluster)
             continue;
         }
         if (slots >= 0 && cluster->gpu[g].slots != slots) {
-            return false;
+            return -1;
         }
         slots = cluster->gpu[g].slots;
     }
-    return true;
+    return slots;
 }
 
 eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts, eplb_error *error)
@@ -81,7 +80,8 @@ eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE, "no live GPU among %d", cluster->gpus);
     }
     if (slots < experts) {
-        long long needed = has_equal_live_gpus(cluster) ? fewest_slots(experts, live) : experts;
+        bool is_uniform = eplb_cluster_live_uniform_slots(cluster) >= 0;
+        long long needed = is_uniform ? eplb_fewest_slots(experts, live) : experts;
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
                               "%d slots on %d live GPUs do not hold %d experts: at least %lld "
                               "slots (%lld redundant)",

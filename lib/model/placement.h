@@ -23,6 +23,12 @@ int32_t *eplb_placement_row_of(eplb_placement *placement, int32_t layer);
 eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts,
                                     eplb_error *error);
 
+/* The fewest slots, equally many on each GPU, that hold all experts. */
+int64_t eplb_fewest_slots(int32_t experts, int32_t gpus);
+
+/* Slots of each live GPU when they have equally many; -1 when they differ or there is none. */
+int32_t eplb_cluster_live_uniform_slots(const eplb_cluster *cluster);
+
 /* The one place where GPU loads are summed: gpu_loads [gpus] of a row [slots] whose experts have
  * counts [experts] replicas. */
 void eplb_gpu_loads(const eplb_cluster *cluster, const int32_t *row, const int32_t *counts,

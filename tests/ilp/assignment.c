@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Assignments against all permutations. */
-#include "property/instance.h"
+#include "instance.h"
 
 #include "model/assignment.h"
 

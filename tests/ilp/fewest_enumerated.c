@@ -2,7 +2,7 @@
 /* Random small layers against an enumeration of all valid placements. */
 #include "fewest.h"
 
-#include "property/instance.h"
+#include "instance.h"
 
 #define SMALL_EXPERTS 8
 #define SMALL_GPUS 4

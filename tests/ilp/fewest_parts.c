@@ -2,7 +2,7 @@
 /* Layers that are too large to be searched through: neighbourhoods, arranged by GLPK. */
 #include "fewest.h"
 
-#include "property/instance.h"
+#include "instance.h"
 
 #define EXPERTS 96
 #define GPUS 16

@@ -5,7 +5,7 @@
 
 #include "layer_task.h"
 #include "property/brute_force.h"
-#include "property/instance.h"
+#include "instance.h"
 
 #include "ilp/exact.h"
 
