@@ -61,6 +61,7 @@ static const char *kind_name(int32_t kind)
         [EPLB_VIOLATION_DUPLICATE] = "duplicate",
         [EPLB_VIOLATION_EMPTY_SLOT] = "empty_slot",
         [EPLB_VIOLATION_DEAD_GPU] = "dead_gpu",
+        [EPLB_VIOLATION_CLOSED_SLOT] = "closed_slot",
     };
     return names[kind];
 }
