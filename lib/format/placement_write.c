@@ -18,18 +18,32 @@ static const char *uneven_format(void)
     return eplb_format_at(i)->name;
 }
 
-/* The layers' slots are all that the cluster has. */
+/* The first GPU where a layer has not all slots of the cluster; -1: none. */
+static int32_t find_closed(const eplb_placement *placement, int32_t layer)
+{
+    const eplb_cluster *cluster = eplb_placement_cluster(placement);
+    for (int32_t g = 0; g < eplb_cluster_gpus(cluster); g++) {
+        if (eplb_placement_open_slots_on(placement, layer, g) !=
+            eplb_cluster_gpu_slots(cluster, g)) {
+            return g;
+        }
+    }
+    return -1;
+}
+
 static eplb_status check_layers(const eplb_placement *placement, const eplb_format *format,
                                 eplb_error *error)
 {
-    int32_t slots = eplb_placement_slots(placement);
     for (int32_t l = 0; l < eplb_placement_layers(placement); l++) {
-        if (eplb_placement_open_slots(placement, l) != slots) {
+        int32_t gpu = find_closed(placement, l);
+        if (gpu >= 0) {
             return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
                                   "%s cannot carry layers with different numbers of slots: layer "
-                                  "%d has %d of %d; %s can",
+                                  "%d has %d of %d on GPU %d; %s can",
                                   format->name, eplb_placement_layer_ids(placement)[l],
-                                  eplb_placement_open_slots(placement, l), slots, uneven_format());
+                                  eplb_placement_open_slots_on(placement, l, gpu),
+                                  eplb_cluster_gpu_slots(eplb_placement_cluster(placement), gpu),
+                                  gpu, uneven_format());
         }
     }
     return EPLB_OK;
