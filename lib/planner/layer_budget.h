@@ -64,8 +64,12 @@ typedef struct eplb_budget_job {
 eplb_status eplb_budget_try_layers(eplb_budget_job *job, const int32_t *layers, int32_t count,
                                    const int32_t *gpu_slots, eplb_error *error);
 
-/* Tries equal layers, ever more slots, and numbers near those that are best together; leaves the
- * best choice of each layer. EPLB_ERROR_INFEASIBLE when there is none. */
+/* Plans equal layers, and notes a try for each, unless they do not hold the experts. */
+eplb_status eplb_budget_try_uniform(eplb_budget_job *job, eplb_error *error);
+
+/* Tries equal layers, so that there is something to fall back on, ever more slots, and numbers near
+ * those that are best together; leaves the best choice of each layer. EPLB_ERROR_INFEASIBLE when
+ * there is none. */
 eplb_status eplb_budget_search(eplb_budget_job *job, eplb_error *error);
 
 /* The sum that the chosen tries have. */
@@ -77,6 +81,18 @@ eplb_status eplb_budget_place(eplb_budget_job *job, eplb_plan **out, eplb_error 
 
 /* Makes the plan of equal layers. */
 eplb_status eplb_budget_place_uniform(eplb_budget_job *job, eplb_plan **out, eplb_error *error);
+
+/* Memory for the slots of all layers, [layers][gpus]. */
+eplb_status eplb_budget_allocate_shares(const eplb_budget_job *job, int32_t **shares,
+                                        eplb_error *error);
+
+/* A plan without results, its layers with the slots of shares [layers][gpus] and its GPUs with the
+ * most of any layer. On failure it is to be destroyed, too. */
+eplb_status eplb_budget_allocate_plan(eplb_budget_job *job, const int32_t *shares, eplb_plan **plan,
+                                      eplb_error *error);
+
+/* Whether the rules bind experts to GPUs or nodes. */
+bool eplb_budget_binds_gpus(const eplb_budget_job *job);
 
 /* Puts the current placement in the plan's place where it fits the budgets and is no worse. */
 eplb_status eplb_budget_keep_current(eplb_budget_job *job, const eplb_placement *current,
