@@ -229,6 +229,37 @@ static void rules_hold_in_every_layer(void **state)
     eplb_load_destroy(&load);
 }
 
+/* Layers of 10 slots have their extra ones on different GPUs, and no GPU can stand for another. */
+static void pins_hold_where_slots_rotate(void **state)
+{
+    (void)state;
+    static const int64_t budget[GPUS] = {9, 9, 9, 9};
+    eplb_pin pins[GPUS];
+    for (int32_t g = 0; g < GPUS; g++) {
+        pins[g] = (eplb_pin){.layer = -1, .expert = 2 * g + 1, .gpu = g};
+    }
+    eplb_load *load = load_of(mixed, LAYERS, EXPERTS);
+    eplb_plan_options options;
+    eplb_plan_options_init(&options);
+    options.pins = pins;
+    options.pin_count = GPUS;
+    eplb_plan *plan = plan_in(load, budget, NULL, &options);
+    const eplb_placement *placement = eplb_plan_placement(plan);
+    assert_within(plan, budget);
+    assert_non_null(eplb_placement_layer_slots(placement, 0));
+    bool rotates = false;
+    for (int32_t l = 0; l < LAYERS; l++) {
+        rotates = rotates || eplb_placement_open_slots_on(placement, l, 0) <
+                                 eplb_placement_open_slots_on(placement, l, GPUS - 1);
+        for (int32_t g = 0; g < GPUS; g++) {
+            assert_true(holds(placement, l, g, 2 * g + 1));
+        }
+    }
+    assert_true(rotates);
+    eplb_plan_destroy(&plan);
+    eplb_load_destroy(&load);
+}
+
 static void fewest_replicas_need_room_in_every_layer(void **state)
 {
     (void)state;
@@ -245,23 +276,27 @@ static void fewest_replicas_need_room_in_every_layer(void **state)
     eplb_load_destroy(&load);
 }
 
-/* A layer of few tokens gives its slots to one of many, though it is as uneven. */
+/* A layer of few tokens leaves the slots to one of many that is as uneven, before it or behind. */
 static void layers_count_by_their_tokens(void **state)
 {
     (void)state;
-    static const double loads[2 * EXPERTS] = {
+    static const double loads[3 * EXPERTS] = {
+        9,  1, 1, 1, 1, 1, 1, 1, /**/
         45, 5, 5, 5, 5, 5, 5, 5, /**/
         9,  1, 1, 1, 1, 1, 1, 1,
     };
     static const int64_t budget[GPUS] = {5, 5, 5, 5};
-    eplb_load *load = load_of(loads, 2, EXPERTS);
-    eplb_plan *plan = plan_in(load, budget, NULL, NULL);
-    assert_true(slots_of(plan, 0) > slots_of(plan, 1));
-    eplb_layer_budget_layer layer = {.struct_size = sizeof(layer)};
-    assert_ok(eplb_plan_get_budget_layer(plan, 1, &layer, NULL), NULL);
-    assert_close(layer.weight, 16.0 / 48.0, 1e-12);
-    eplb_plan_destroy(&plan);
-    eplb_load_destroy(&load);
+    for (int32_t first = 0; first < 2; first++) {
+        eplb_load *load = load_of(loads + (size_t)first * EXPERTS, 2, EXPERTS);
+        eplb_plan *plan = plan_in(load, budget, NULL, NULL);
+        int32_t heavy = 1 - first;
+        assert_true(slots_of(plan, heavy) > slots_of(plan, first));
+        eplb_layer_budget_layer layer = {.struct_size = sizeof(layer)};
+        assert_ok(eplb_plan_get_budget_layer(plan, first, &layer, NULL), NULL);
+        assert_close(layer.weight, 16.0 / 48.0, 1e-12);
+        eplb_plan_destroy(&plan);
+        eplb_load_destroy(&load);
+    }
 }
 
 static void layers_without_load_get_the_fewest_slots(void **state)
@@ -459,6 +494,7 @@ TEST_MAIN(cmocka_unit_test(hot_layers_get_the_slots_that_even_ones_do_not_need),
           cmocka_unit_test(budgets_that_hold_too_little_are_refused),
           cmocka_unit_test(options_for_equal_layers_are_refused),
           cmocka_unit_test(rules_hold_in_every_layer),
+          cmocka_unit_test(pins_hold_where_slots_rotate),
           cmocka_unit_test(fewest_replicas_need_room_in_every_layer),
           cmocka_unit_test(layers_count_by_their_tokens),
           cmocka_unit_test(layers_without_load_get_the_fewest_slots),
