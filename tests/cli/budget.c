@@ -131,6 +131,19 @@ static void the_same_load_again_proposes_nothing(void **state)
     cJSON_Delete(plan);
 }
 
+static void reports_know_equal_layers_only(void **state)
+{
+    run_ok(*state, ADAPTIVE " --slots 20 --out map --to omni");
+    run_result result = run_line(*state, "report --load log.jsonl --current map --topk 2 "
+                                         "--dense-layers none");
+    assert_int_equal(result.exit_code, 1);
+    assert_string_equal(result.err, "eplb: map: its layers have different numbers of slots: eplb "
+                                    "report knows equal layers only\n");
+    run_release(&result);
+    run_ok(*state, PLAN " --slots 24 --out even --to omni");
+    run_ok(*state, "report --load log.jsonl --current even --topk 2 --dense-layers none");
+}
+
 static void what_needs_equal_layers_is_a_wrong_use(void **state)
 {
     static const char *const options[][2] = {
@@ -174,6 +187,6 @@ TEST_MAIN(WITH_LOG(memory_is_shared_by_layers_and_used_to_the_last_slot),
           WITH_LOG(text_says_where_nothing_is_gained),
           WITH_LOG(text_says_where_equal_layers_do_not_fit),
           WITH_LOG(only_omni_carries_layers_that_differ),
-          WITH_LOG(the_same_load_again_proposes_nothing),
+          WITH_LOG(the_same_load_again_proposes_nothing), WITH_LOG(reports_know_equal_layers_only),
           WITH_LOG(what_needs_equal_layers_is_a_wrong_use),
           WITH_LOG(rules_and_dead_gpus_go_with_it))
