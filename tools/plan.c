@@ -29,7 +29,8 @@ typedef struct plan_job {
     bool assumes_experts;    /* nothing says that the counts are of logical experts, not slots */
     eplb_placement *current; /* NULL: none */
     eplb_cluster *cluster;
-    exact *exact; /* NULL: no exact optimisation */
+    exact *exact;    /* NULL: no exact optimisation */
+    int64_t *budget; /* [gpus] slots of all layers together; NULL: layers are alike */
     eplb_plan *plan;
     eplb_plan *without_groups; /* NULL: the plan keeps no groups on nodes */
     eplb_placement *repaired;  /* NULL: the plan is valid or stays as it is */
@@ -100,17 +101,46 @@ static eplb_status make_even_cluster(plan_job *self, eplb_error *error)
                : status;
 }
 
-static eplb_status make_cluster(plan_job *self, eplb_error *error)
+/* The slots that the layers share, and GPUs without any of their own. */
+static eplb_status make_budget(plan_job *self, const gpu_memory *memory, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    self->budget = calloc((size_t)values->gpus, sizeof(*self->budget));
+    if (self->budget == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
+    }
+    eplb_status status = EPLB_OK;
+    if (memory->sizes->items != NULL) {
+        status = memory_budget(self->budget, memory, values->gpus, error);
+    } else {
+        for (int32_t g = 0; g < values->gpus; g++) {
+            self->budget[g] = (int64_t)values->slots * eplb_load_layers(self->load) / values->gpus;
+        }
+    }
+    return status == EPLB_OK ? eplb_cluster_create(&self->cluster, &self->hooks, values->gpus, 1,
+                                                   values->gpus_per_node, error)
+                             : status;
+}
+
+static eplb_status make_live_cluster(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
     const gpu_memory memory = {.sizes = &values->gpu_memory,
                                .reserve = values->reserve,
                                .expert_bytes = values->expert_bytes};
-    eplb_status status = values->gpu_memory.items == NULL
-                             ? make_even_cluster(self, error)
-                             : memory_cluster(&self->cluster, &memory, values->gpus,
-                                              values->gpus_per_node, eplb_load_layers(self->load),
-                                              eplb_load_experts(self->load), &self->hooks, error);
+    if (values->layer_budget == BUDGET_ADAPTIVE) {
+        return make_budget(self, &memory, error);
+    }
+    return values->gpu_memory.items == NULL
+               ? make_even_cluster(self, error)
+               : memory_cluster(&self->cluster, &memory, values->gpus, values->gpus_per_node,
+                                eplb_load_layers(self->load), eplb_load_experts(self->load),
+                                &self->hooks, error);
+}
+
+static eplb_status make_cluster(plan_job *self, eplb_error *error)
+{
+    eplb_status status = make_live_cluster(self, error);
     const id_list *dead = &self->values->dead_gpus;
     for (int32_t i = 0; i < dead->count && status == EPLB_OK; i++) {
         status = eplb_cluster_set_alive(self->cluster, dead->items[i], 0, error);
@@ -186,8 +216,11 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     planning.refiner = exact_refiner(self->exact);
     planning.progress = progress_report;
     planning.progress_context = &shown;
-    status = eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
-                              &planning, error);
+    status = self->budget != NULL
+                 ? eplb_plan_create_in_budget(plan, &self->hooks, self->load, self->cluster,
+                                              self->budget, self->current, &planning, error)
+                 : eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
+                                    &planning, error);
     progress_end(&shown);
     free(pins);
     return status;
@@ -361,6 +394,7 @@ static int run(plan_job *self)
                                   .is_refined = self->exact != NULL,
                                   .has_node_cost = self->values->node_cost >= 0.0,
                                   .node_cost = self->values->node_cost,
+                                  .has_layer_budget = self->budget != NULL,
                                   .placement = result_of(self),
                                   .current = self->current,
                                   .expert_bytes = self->values->expert_bytes};
@@ -380,6 +414,7 @@ static void release(plan_job *self)
     eplb_plan_destroy(&self->plan);
     exact_close(&self->exact);
     eplb_cluster_destroy(&self->cluster);
+    free(self->budget);
     eplb_placement_destroy(&self->current);
     eplb_load_destroy(&self->load);
     model_answers_release(&self->model);

@@ -13,10 +13,11 @@
 
 const char *const plan_algorithms[] = {"search", "eplb", "weighted", NULL};
 
-/* In the order of the values of --hierarchy, --lost-experts and --ilp. */
+/* In the order of the values of --hierarchy, --lost-experts, --ilp and --layer-budget. */
 static const char *const hierarchies[] = {"none", "groups", NULL};
 static const char *const lost_choices[] = {"load", "fail", NULL};
 static const char *const ilp_choices[] = {"off", "auto", "on", NULL};
+static const char *const layer_budgets[] = {"uniform", "adaptive", NULL};
 
 #define AT(field) offsetof(plan_values, field)
 
@@ -49,6 +50,11 @@ static const option options[] = {
      "of each GPU's memory, for all but the experts: other weights, cache, activations (default 0)",
      OPTION_SIZE, AT(reserve), 0, 0, NULL},
     {"expert-bytes", "SIZE", EXPERT_BYTES_HELP, OPTION_SIZE, AT(expert_bytes), 1, 0, NULL},
+    {"layer-budget", "uniform|adaptive",
+     "adaptive: layers may have different numbers of slots, more where they gain most, while what "
+     "all layers have on a GPU stays within --gpu-memory, or --slots times the layers, shared "
+     "evenly; only --to omni carries that (default uniform)",
+     OPTION_CHOICE, AT(layer_budget), 0, 0, layer_budgets},
     {"current", "FILE", "placement in force: plan from it, and count what must be copied",
      OPTION_TEXT, AT(current), 0, 0, NULL},
     {"dead-gpus", "LIST", "GPUs that have failed, such as 3 or 8-15: they get nothing", OPTION_IDS,
@@ -252,6 +258,26 @@ static int check_ilp(const plan_values *values)
     return EXIT_DONE;
 }
 
+/* Layers that differ need slots to share, and nothing that needs them alike. */
+static int check_layer_budget(const plan_values *values)
+{
+    const char *name = plan_command.name;
+    if (values->layer_budget != BUDGET_ADAPTIVE) {
+        return EXIT_DONE;
+    }
+    if (values->redundant != NOT_GIVEN) {
+        return usage_error(name, "--layer-budget adaptive goes with --gpu-memory or --slots");
+    }
+    bool is_classical = values->algorithm == EPLB_ALGORITHM_EPLB;
+    if (is_classical || values->hierarchy == HIERARCHY_GROUPS || values->node_cost >= 0.0) {
+        return usage_error(name, "--layer-budget adaptive and --%s exclude each other",
+                           is_classical               ? "algorithm eplb"
+                           : values->node_cost >= 0.0 ? "node-cost"
+                                                      : "hierarchy groups");
+    }
+    return EXIT_DONE;
+}
+
 static int check_pins(const plan_values *values)
 {
     pin_text pin;
@@ -279,6 +305,9 @@ int plan_values_check(const plan_values *values)
         return exit_code;
     }
     exit_code = check_nodes(values);
+    if (exit_code == EXIT_DONE) {
+        exit_code = check_layer_budget(values);
+    }
     if (exit_code != EXIT_DONE) {
         return exit_code;
     }

@@ -18,6 +18,7 @@ typedef struct plan_values {
     size_list gpu_memory;
     int64_t reserve;
     int64_t expert_bytes; /* 0: not known */
+    int32_t layer_budget;
     const char *model;
     int32_t redundant;
     const char *current;
@@ -56,6 +57,9 @@ enum { ALGORITHM_WEIGHTED = 2 };
 
 /* Values of --hierarchy. */
 enum { HIERARCHY_NONE, HIERARCHY_GROUPS };
+
+/* Values of --layer-budget. */
+enum { BUDGET_UNIFORM, BUDGET_ADAPTIVE };
 
 /* Values of --lost-experts. */
 enum { LOST_LOAD, LOST_FAIL };

@@ -6,6 +6,7 @@
 #include <eplb/cluster.h>
 #include <eplb/file.h>
 #include <eplb/hooks.h>
+#include <eplb/layer_budget.h>
 #include <eplb/load.h>
 #include <eplb/placement.h>
 #include <eplb/plan.h>
