@@ -14,11 +14,11 @@
 
 typedef struct eplb_ilp_exact_result {
     int32_t *placement; /* [slots] the caller's array: the best known, the task's if none better */
-    double value;       /* its objective */
+    double value;       /* its objective, but for rounding */
     double lower_bound; /* no placement has a smaller objective; at most the value, at least the
                          * task's bound unless that is above the value */
     bool proven;        /* the placement is optimal: the bound is the value */
-    int64_t nodes;      /* that were looked at, of some 50 to 500 ns */
+    int64_t nodes;      /* that were looked at, of some 100 to 500 ns */
 } eplb_ilp_exact_result;
 
 /* Whether a proof within EPLB_ILP_EXACT_NODES nodes is likely, judged by sizes and limits alone. */

@@ -153,7 +153,7 @@ static void close_gpu(eplb_exact *exact, int32_t gpu)
     choose(exact, gpu + 1, 0, 0, exact->alike[gpu + 1]);
 }
 
-/* Adds an expert to a GPU that still takes `more` from rank `from` on; the bound of that. */
+/* Adds an expert to a GPU that takes so many more behind it; returns the bound of the objective. */
 static double add_item(eplb_exact *exact, int32_t gpu, int32_t index, int32_t rank, int32_t more)
 {
     size_t scenarios = (size_t)exact->scenarios;

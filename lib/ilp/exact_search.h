@@ -102,7 +102,7 @@ double eplb_exact_count_bound(eplb_exact *exact, int32_t chosen, int32_t spare);
 /* Looks at all counts within the limits. */
 void eplb_exact_search_counts(eplb_exact *exact);
 
-/* Looks at all packings of the chosen counts. */
+/* Looks at all packings of the counts, once all are chosen and their bound was asked for. */
 void eplb_exact_pack(eplb_exact *exact);
 
 /* Adds the largest load of a scenario to an objective, 0 at first. */
