@@ -14,7 +14,6 @@ typedef struct eplb_ilp_neighbourhood_options {
     int64_t memory_bytes; /* that GLPK may take in one program; -1: no limit */
     double gap;           /* enough: value <= lower bound * (1 + gap) */
     int32_t idle;         /* ends after so many programs in a row that gained nothing, >= 1 */
-    int32_t reserved;
 } eplb_ilp_neighbourhood_options;
 
 /* Writes the defaults. */
@@ -25,7 +24,11 @@ void eplb_ilp_neighbourhood_options_init(eplb_ilp_neighbourhood_options *options
  * and never worse, keeps pinned replicas on their GPUs and the limits of replicas for all counts
  * that it changes. The result depends on the arguments only, as long as task->stop does not
  * interfere. `nodes` gets the nodes of all search trees. Fails only without memory, and then leaves
- * the placement as it was.
+ * the placement as it was. `hooks` must be complete (eplb_hooks_resolve).
+ *
+ * Worth its time with two slots a GPU and several scenarios, where it moves replica counts: nodes
+ * take 0.4 ms there, and the defaults some 0.8 s a layer. With more slots a GPU, or one scenario,
+ * the planner's own search leaves nothing that it finds.
  */
 eplb_status eplb_ilp_neighbourhood(const eplb_hooks *hooks, const eplb_refine_task *task,
                                    const eplb_ilp_neighbourhood_options *options,

@@ -3,8 +3,9 @@
 
 #include <math.h>
 
-/* Programs have about so many binary columns at most. Larger ones gain less in the same time: on
- * 288 slots of 144 GPUs and nine scenarios 250 gain a third of what 60 do. */
+/* Programs have about so many binary columns at most. Larger ones gain less: on three layers of 288
+ * slots on 144 GPUs and nine scenarios 60 gain 0.009 in 0.8 s, 120 0.004 in 1.7 s, 250 nothing in
+ * 4.5 s. */
 #define MOST_BINARIES 60
 
 /* The hottest expert, which may get a replica, and one that may lose one. */

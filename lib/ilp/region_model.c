@@ -64,7 +64,8 @@ static void add_guest_columns(eplb_ilp_region *region, eplb_ilp_model *model, ep
     }
 }
 
-/* Exactly one count, as many replicas as it says, none with another one. */
+/* Exactly one count, as many replicas as it says, none with another one: that follows for integers,
+ * but makes the relaxation tighter. */
 static void add_guest_rows(const eplb_ilp_region *region, eplb_ilp_model *model,
                            const eplb_ilp_guest *guest)
 {
@@ -91,20 +92,6 @@ static void add_guest_rows(const eplb_ilp_region *region, eplb_ilp_model *model,
             int32_t only_then = eplb_ilp_add_row(model, -INFINITY, 0.0);
             eplb_ilp_add_entry(model, only_then, guest->first[i] + g, 1.0);
             eplb_ilp_add_entry(model, only_then, chosen, -1.0);
-        }
-    }
-}
-
-/* Each guest once on each free GPU, whatever its count. */
-static void add_distinct_rows(const eplb_ilp_region *region, eplb_ilp_model *model,
-                              const eplb_ilp_guest *guest)
-{
-    for (int32_t g = 0; guest->counts > 1 && g < region->free_gpus; g++) {
-        int32_t once = eplb_ilp_add_row(model, -INFINITY, 1.0);
-        for (int32_t i = 0; i < guest->counts; i++) {
-            if (guest->first[i] >= 0) {
-                eplb_ilp_add_entry(model, once, guest->first[i] + g, 1.0);
-            }
         }
     }
 }
@@ -257,7 +244,6 @@ void eplb_ilp_region_model(eplb_ilp_region *region, eplb_ilp_model *model)
     }
     for (int32_t j = 0; j < region->guests; j++) {
         add_guest_rows(region, model, &region->guest[j]);
-        add_distinct_rows(region, model, &region->guest[j]);
     }
     for (int32_t g = 0; g < region->free_gpus; g++) {
         add_gpu_rows(region, model, g);
