@@ -130,7 +130,7 @@ typedef struct eplb_fewest_result {
     double imbalance; /* the objective of the placement; 0 for a layer without load */
 
     /* No placement has a smaller one, whatever it copies; it equals `imbalance` but for rounding
-     * where the best reachable is known. */
+     * where the best reachable is known. Not looked for where the target is reached at once: 1. */
     double imbalance_at_least;
     int64_t nodes; /* of search trees that were looked at, as eplb_ilp_options.nodes counts */
 } eplb_fewest_result;
@@ -143,11 +143,12 @@ typedef struct eplb_fewest_result {
  * `out` gets a placement of one row in the cluster's shape, with the load's layer id, which is the
  * caller's. An expert that stays on its GPU keeps its slot where the GPU still has that slot.
  *
- * Small layers (experts x GPUs up to 1024, up to 64 experts) are searched through: replica counts,
- * then GPU by GPU, first without copies, then with one more at a time, until a placement is found.
- * Of larger ones a few GPUs at a time are arranged anew by GLPK, with at most 250 binary variables;
- * they get no proof but by chance, when a placement meets the simple bounds. The eplb_ilp's nodes
- * and memory_bytes are the limits; its mode does not matter here.
+ * Small layers (experts x GPUs up to 1024, up to 64 of each) are searched through: first for the
+ * best balance, where the target is not reached yet; then for a placement without copies, with one,
+ * two and so on, until one is found. Half of the nodes are for that. Of larger ones, and where
+ * there is no proof by then, a few GPUs at a time are arranged anew by GLPK, with at most 250
+ * binary variables; larger layers get no proof but by chance, when a placement meets the simple
+ * bounds. The eplb_ilp's nodes and memory_bytes are the limits; its mode does not matter here.
  *
  * The result depends on the task and the options only, unless stop() says yes.
  *

@@ -3,8 +3,6 @@
  * lightest share what they have, with as few copies as they can, until none is above. */
 #include "ilp/fewest_part.h"
 
-#include <string.h>
-
 /* Other groups of light GPUs are tried so often. */
 #define ATTEMPTS 4
 

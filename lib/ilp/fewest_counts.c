@@ -2,8 +2,6 @@
 /* Replica counts of a small layer, one vector after another. */
 #include "ilp/fewest_search.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 /* GPU by GPU and expert by expert the search goes one call deeper. */

@@ -3,7 +3,6 @@
 #include "ilp/fewest_part.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "ilp/runner.h"
