@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * GLPK ends the process on misuse, on failed assertions and without memory. Its error hook leaves
- * by longjmp instead, and all that it took goes with the environment; so nothing else may be taken
- * on this thread. Limits are counted, never timed: GLPK's own time limit overshoots, and results
- * must not depend on the clock. Cover cuts are off, for they keep static data; so is the presolver,
- * behind which the callback sees another problem.
+ * by longjmp instead, and all that it took goes with the environment, but for one block that GLPK
+ * loses sight of when it cannot enlarge it. So nothing else may be taken on this thread. Limits are
+ * counted, never timed: GLPK's own time limit overshoots, and results must not depend on the clock.
+ * Cover cuts are off, for they keep static data; so is the presolver, behind which the callback
+ * sees another problem.
  */
 #include "ilp/solver.h"
 
@@ -77,8 +78,9 @@ static glp_prob *build(const eplb_ilp_solver *solver)
         glp_set_col_bnds(problem, j + 1, bound_kind(lower, upper), lower, upper);
         glp_set_obj_coef(problem, j + 1, column->cost);
     }
-    /* A row without bounds where there is none: GLPK has special ways without rows. */
-    glp_add_rows(problem, model->row_count > 0 ? model->row_count : 1);
+    if (model->row_count > 0) {
+        glp_add_rows(problem, model->row_count); /* none is refused */
+    }
     for (int32_t i = 0; i < model->row_count; i++) {
         double lower = model->rows[i].lower;
         double upper = model->rows[i].upper;
