@@ -9,9 +9,9 @@
  * that counts have to satisfy, but for an expert that would meet itself.
  *
  * Hence prices: for 0 <= y_1 <= ... <= y_L <= 1 let a replica on h_k cost 1 + y_k, one that fits
- * beside h_k but not beside h_(k+1) 1 - y_k, and others 1. No two replicas on one GPU cost less
- * than they have slots, so all replicas together cost at most the slots; if they do not even with
- * the count that is cheapest for each expert alone, then no placement keeps to T.
+ * beside h_k but not beside h_(k+1) 1 - y_k, and others 1. The two replicas of a GPU that keeps to
+ * T cost at most 2, so all together cost at most the slots. If they cost more even with the count
+ * that is cheapest for each expert alone, then no placement keeps to T.
  */
 #ifndef EPLB_ILP_PAIR_OPTIONS_H
 #define EPLB_ILP_PAIR_OPTIONS_H

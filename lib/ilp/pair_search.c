@@ -159,8 +159,8 @@ static eplb_status look(eplb_pair_search *search, verdict *found, int32_t *exper
     } else if (*expert >= 0 && search->depth < EPLB_PAIR_DEPTH) {
         *found = OPEN;
     } else {
-        search->is_sure =
-            false; /* whole, but they have no place, or only with what is no replica */
+        /* Whole counts that have no place, or only beside replicas without load. */
+        search->is_sure = false;
     }
     return EPLB_OK;
 }
