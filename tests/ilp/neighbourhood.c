@@ -175,26 +175,26 @@ static void random_layers_become_no_worse_and_keep_the_rules(void **state)
     uint64_t random = 1;
     int better = 0;
     int moved = 0;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 30; round++) {
         layer self;
         draw_layer(&self, &random);
         int32_t placement[MOST_SLOTS];
         int32_t again[MOST_SLOTS];
-        int64_t nodes = improve(&self, 100, placement);
+        int64_t nodes = improve(&self, 60, placement);
         double before = value_of(&self, self.placement);
         double after = value_of(&self, placement);
         assert_true(after <= before);
         better += after < before - 1e-6 ? 1 : 0;
         assert_pins_kept(&self, placement);
         assert_fewest_kept(&self, placement);
-        assert_int_equal(improve(&self, 100, again), nodes);
+        assert_int_equal(improve(&self, 60, again), nodes);
         assert_memory_equal(placement, again, (size_t)self.task.slots * sizeof(int32_t));
         for (int32_t s = 0; s < self.task.slots; s++) {
             moved += placement[s] != self.placement[s] ? 1 : 0;
         }
     }
-    assert_true(better > 30);
-    assert_true(moved > 200);
+    assert_true(better > 15);
+    assert_true(moved > 100);
 }
 
 /* GPU g's experts together have load 1, with two hot ones in halves. */
@@ -228,7 +228,7 @@ static void damaged_placement_is_mended(void **state)
     double perfect = value_of(&self, self.placement);
     int32_t placement[MOST_SLOTS];
     uint64_t random = 9;
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 8; round++) {
         perfect_layer(&self);
         for (int i = 0; i < 6; i++) {
             int32_t a = (int32_t)draw(&random, 12);
@@ -317,7 +317,7 @@ static void program_says_what_a_placement_is_worth(void **state)
     (void)state;
     uint64_t random = 77;
     eplb_hooks hooks = eplb_hooks_resolve(NULL);
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 30; round++) {
         layer self;
         draw_layer(&self, &random);
         eplb_ilp_region region;
