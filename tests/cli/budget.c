@@ -4,7 +4,7 @@
 
 #define LOAD "log.jsonl"
 #define PLAN "plan --load log.jsonl --experts 16 --gpus 8 --dense-layers none"
-#define ADAPTIVE PLAN " --layer-budget adaptive"
+#define ADAPTIVE PLAN " --layer-budget adaptive --effort 2 --slices 1"
 
 enum { LAYERS = 8 };
 
