@@ -78,9 +78,14 @@ static eplb_status copy_rows(eplb_placement *to, const eplb_placement *from, con
     for (int32_t l = 0; l < eplb_placement_layers(to) && status == EPLB_OK; l++) {
         int32_t id = eplb_placement_layer_ids(to)[l];
         int32_t row = by_id ? find_layer(from, id) : l;
-        status = row >= 0
-                     ? eplb_placement_set_row(to, l, eplb_placement_row(from, row), error)
-                     : eplb_error_set(error, EPLB_ERROR_DATA, "%s: layer %d is missing", path, id);
+        if (row < 0) {
+            return eplb_error_set(error, EPLB_ERROR_DATA, "%s: layer %d is missing", path, id);
+        }
+        status =
+            eplb_placement_set_layer_slots(to, l, eplb_placement_layer_slots(from, row), error);
+        if (status == EPLB_OK) {
+            status = eplb_placement_set_row(to, l, eplb_placement_row(from, row), error);
+        }
     }
     return status;
 }

@@ -83,6 +83,18 @@ eplb_status memory_cluster(eplb_cluster **out, const gpu_memory *memory, int32_t
     return status;
 }
 
+eplb_status memory_budget(int64_t *budget, const gpu_memory *memory, int32_t gpus,
+                          eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    for (int32_t g = 0; g < gpus && status == EPLB_OK; g++) {
+        int32_t slots = 0;
+        status = slots_of(memory, g, 1, &slots, error);
+        budget[g] = slots;
+    }
+    return status;
+}
+
 eplb_status weight_bytes(int64_t *bytes, int64_t expert_bytes, int64_t slots, int32_t layers,
                          eplb_error *error)
 {

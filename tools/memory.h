@@ -20,6 +20,10 @@ eplb_status memory_cluster(eplb_cluster **out, const gpu_memory *memory, int32_t
                            int32_t gpus_per_node, int32_t layers, int32_t experts,
                            const eplb_hooks *hooks, eplb_error *error);
 
+/* Fills budget [gpus] with the slots of all layers together that each GPU's memory holds. */
+eplb_status memory_budget(int64_t *budget, const gpu_memory *memory, int32_t gpus,
+                          eplb_error *error);
+
 /* *bytes = expert_bytes * slots * layers; EPLB_ERROR_OVERFLOW when that does not fit. */
 eplb_status weight_bytes(int64_t *bytes, int64_t expert_bytes, int64_t slots, int32_t layers,
                          eplb_error *error);

@@ -14,6 +14,7 @@
 #include "pins.h"
 #include "plan_options.h"
 #include "plan_report.h"
+#include "plan_weights.h"
 #include "processors.h"
 #include "progress.h"
 
@@ -28,11 +29,13 @@ typedef struct plan_job {
     bool assumes_experts;    /* nothing says that the counts are of logical experts, not slots */
     eplb_placement *current; /* NULL: none */
     eplb_cluster *cluster;
-    exact *exact; /* NULL: no exact optimisation */
+    exact *exact;    /* NULL: no exact optimisation */
+    int64_t *budget; /* [gpus] slots of all layers together; NULL: layers are alike */
     eplb_plan *plan;
     eplb_plan *without_groups; /* NULL: the plan keeps no groups on nodes */
     eplb_placement *repaired;  /* NULL: the plan is valid or stays as it is */
     int64_t repaired_slots;
+    eplb_placement *weighted; /* NULL: not asked for */
 } plan_job;
 
 static int find_formats(plan_job *self)
@@ -98,17 +101,46 @@ static eplb_status make_even_cluster(plan_job *self, eplb_error *error)
                : status;
 }
 
-static eplb_status make_cluster(plan_job *self, eplb_error *error)
+/* The slots that the layers share, and GPUs without any of their own. */
+static eplb_status make_budget(plan_job *self, const gpu_memory *memory, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    self->budget = calloc((size_t)values->gpus, sizeof(*self->budget));
+    if (self->budget == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
+    }
+    eplb_status status = EPLB_OK;
+    if (memory->sizes->items != NULL) {
+        status = memory_budget(self->budget, memory, values->gpus, error);
+    } else {
+        for (int32_t g = 0; g < values->gpus; g++) {
+            self->budget[g] = (int64_t)values->slots * eplb_load_layers(self->load) / values->gpus;
+        }
+    }
+    return status == EPLB_OK ? eplb_cluster_create(&self->cluster, &self->hooks, values->gpus, 1,
+                                                   values->gpus_per_node, error)
+                             : status;
+}
+
+static eplb_status make_live_cluster(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
     const gpu_memory memory = {.sizes = &values->gpu_memory,
                                .reserve = values->reserve,
                                .expert_bytes = values->expert_bytes};
-    eplb_status status = values->gpu_memory.items == NULL
-                             ? make_even_cluster(self, error)
-                             : memory_cluster(&self->cluster, &memory, values->gpus,
-                                              values->gpus_per_node, eplb_load_layers(self->load),
-                                              eplb_load_experts(self->load), &self->hooks, error);
+    if (values->layer_budget == BUDGET_ADAPTIVE) {
+        return make_budget(self, &memory, error);
+    }
+    return values->gpu_memory.items == NULL
+               ? make_even_cluster(self, error)
+               : memory_cluster(&self->cluster, &memory, values->gpus, values->gpus_per_node,
+                                eplb_load_layers(self->load), eplb_load_experts(self->load),
+                                &self->hooks, error);
+}
+
+static eplb_status make_cluster(plan_job *self, eplb_error *error)
+{
+    eplb_status status = make_live_cluster(self, error);
     const id_list *dead = &self->values->dead_gpus;
     for (int32_t i = 0; i < dead->count && status == EPLB_OK; i++) {
         status = eplb_cluster_set_alive(self->cluster, dead->items[i], 0, error);
@@ -169,7 +201,8 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     progress_begin(&shown);
     eplb_plan_options planning;
     eplb_plan_options_init(&planning);
-    planning.algorithm = values->algorithm;
+    planning.algorithm =
+        values->algorithm == EPLB_ALGORITHM_EPLB ? EPLB_ALGORITHM_EPLB : EPLB_ALGORITHM_SEARCH;
     planning.effort = values->effort;
     planning.threads = planning_threads(values->threads);
     planning.objective = values->objective;
@@ -183,8 +216,11 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     planning.refiner = exact_refiner(self->exact);
     planning.progress = progress_report;
     planning.progress_context = &shown;
-    status = eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
-                              &planning, error);
+    status = self->budget != NULL
+                 ? eplb_plan_create_in_budget(plan, &self->hooks, self->load, self->cluster,
+                                              self->budget, self->current, &planning, error)
+                 : eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
+                                    &planning, error);
     progress_end(&shown);
     free(pins);
     return status;
@@ -211,14 +247,31 @@ static eplb_status repair(plan_job *self, eplb_error *error)
                : status;
 }
 
-static const eplb_placement *result_of(const plan_job *self)
+static eplb_status place_weighted(plan_job *self, eplb_error *error)
 {
-    return self->repaired != NULL ? self->repaired : eplb_plan_placement(self->plan);
+    if (self->values->algorithm != ALGORITHM_WEIGHTED) {
+        return EPLB_OK;
+    }
+    eplb_status status = plan_place_weighted(&self->weighted, eplb_plan_placement(self->plan),
+                                             self->load, &self->hooks, error);
+    if (status == EPLB_OK) {
+        print_warning(NULL, EPLB_LOG_WARNING,
+                      "engines that split an expert's tokens evenly over its replicas do not get "
+                      "the balance that weights give, but what the report says");
+    }
+    return status;
 }
 
-static bool writes_to_stdout(const plan_job *self)
+static const eplb_placement *result_of(const plan_job *self)
 {
-    return self->values->out != NULL && strcmp(self->values->out, "-") == 0;
+    return self->weighted != NULL   ? self->weighted
+           : self->repaired != NULL ? self->repaired
+                                    : eplb_plan_placement(self->plan);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
 }
 
 /* Some engines take a map with a wrong number of layers without a word. */
@@ -233,18 +286,25 @@ static void warn_of_unknown_layers(const plan_job *self)
     eplb_error_set(&line, EPLB_OK,
                    "the loads do not say which layers of the model are dense: the last layer in %s "
                    "has the number %d; --dense-layers LIST, or none, says it",
-                   writes_to_stdout(self) ? "the map" : self->values->out,
+                   is_stdout(self->values->out) ? "the map" : self->values->out,
                    eplb_load_layer_ids(self->load)[layers - 1]);
     print_warning(NULL, EPLB_LOG_WARNING, line.message);
+}
+
+static eplb_status check_valid(const plan_report *report, eplb_error *error)
+{
+    return report->valid ? EPLB_OK
+                         : eplb_error_set(error, EPLB_ERROR_DATA,
+                                          "the plan is not valid and is not written: %s; --repair "
+                                          "mends it",
+                                          report->violation);
 }
 
 static eplb_status write_placement(const plan_job *self, const plan_report *report,
                                    eplb_error *error)
 {
-    if (!report->valid) {
-        return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "the plan is not valid and is not written: %s; --repair mends it",
-                              report->violation);
+    if (check_valid(report, error) != EPLB_OK) {
+        return EPLB_ERROR_DATA;
     }
     eplb_status status =
         eplb_placement_write(result_of(self), &self->hooks, self->values->out, self->to, error);
@@ -254,17 +314,52 @@ static eplb_status write_placement(const plan_job *self, const plan_report *repo
     return status;
 }
 
-/* Writes the placement, then tells about it. */
+/* The weights' file is ready before the placement's appears, and appears after it. */
+static int write_both(const plan_job *self, const plan_report *report)
+{
+    eplb_error error;
+    if (check_valid(report, &error) != EPLB_OK) {
+        return fail(&error);
+    }
+    sink *weights = malloc(sizeof(*weights));
+    if (weights == NULL) {
+        return out_of_memory();
+    }
+    sink_open(weights, self->values->weights);
+    int exit_code;
+    if (plan_write_weights(weights, result_of(self), self->load) == EPLB_OK &&
+        self->values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
+        sink_discard(weights);
+        exit_code = fail(&error);
+    } else {
+        exit_code = sink_close(weights);
+    }
+    free(weights);
+    return exit_code;
+}
+
+static int write_files(const plan_job *self, const plan_report *report)
+{
+    eplb_error error;
+    if (self->values->weights != NULL) {
+        return write_both(self, report);
+    }
+    return self->values->out != NULL && write_placement(self, report, &error) != EPLB_OK
+               ? fail(&error)
+               : EXIT_DONE;
+}
+
+/* Writes the placement and its weights, then tells about them. */
 static int deliver(const plan_job *self, plan_report *report)
 {
     const plan_values *values = self->values;
-    eplb_error error;
     report->algorithm = plan_algorithms[values->algorithm];
     report->repaired_slots = self->repaired_slots;
     report->out = values->out;
     report->format = self->to;
-    if (values->out != NULL && write_placement(self, report, &error) != EPLB_OK) {
-        return fail(&error);
+    int written = write_files(self, report);
+    if (written != EXIT_DONE) {
+        return written;
     }
     if (self->assumes_experts) {
         note_assumed_experts(eplb_load_experts(self->load));
@@ -274,7 +369,8 @@ static int deliver(const plan_job *self, plan_report *report)
     if (values->json) {
         return plan_report_print_json(report, exit_code);
     }
-    plan_report_print(report, writes_to_stdout(self) ? stderr : stdout);
+    bool is_taken = is_stdout(values->out) || is_stdout(values->weights);
+    plan_report_print(report, is_taken ? stderr : stdout);
     return output_finish(exit_code);
 }
 
@@ -283,7 +379,7 @@ static int run(plan_job *self)
     eplb_error error;
     eplb_status (*const steps[])(plan_job *, eplb_error *) = {
         read_load,  read_current_of, make_cluster, check_lost_experts,
-        open_exact, make_plan,       repair};
+        open_exact, make_plan,       repair,       place_weighted};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);
@@ -298,6 +394,7 @@ static int run(plan_job *self)
                                   .is_refined = self->exact != NULL,
                                   .has_node_cost = self->values->node_cost >= 0.0,
                                   .node_cost = self->values->node_cost,
+                                  .has_layer_budget = self->budget != NULL,
                                   .placement = result_of(self),
                                   .current = self->current,
                                   .expert_bytes = self->values->expert_bytes};
@@ -311,11 +408,13 @@ static int run(plan_job *self)
 
 static void release(plan_job *self)
 {
+    eplb_placement_destroy(&self->weighted);
     eplb_placement_destroy(&self->repaired);
     eplb_plan_destroy(&self->without_groups);
     eplb_plan_destroy(&self->plan);
     exact_close(&self->exact);
     eplb_cluster_destroy(&self->cluster);
+    free(self->budget);
     eplb_placement_destroy(&self->current);
     eplb_load_destroy(&self->load);
     model_answers_release(&self->model);

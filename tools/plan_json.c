@@ -26,8 +26,9 @@ static void add_shape(cJSON *document, const plan_report *self)
     json_add_integer(document, "experts", self->experts);
     json_add_integer(document, "gpus", self->gpus);
     json_add_integer(document, "live_gpus", self->live_gpus);
-    json_add_integer(document, "slots", self->slots);
-    json_add_integer(document, "redundant", self->slots - self->experts);
+    bool alike = self->least_slots == self->slots;
+    json_add_known_integer(document, "slots", alike, self->slots);
+    json_add_known_integer(document, "redundant", alike, self->slots - self->experts);
     add_range(document, "slots_per_gpu", true, self->fewest_slots, self->most_slots);
     bool has_bytes = self->expert_bytes > 0;
     json_add_known_integer(document, "expert_bytes", has_bytes, self->expert_bytes);
@@ -35,6 +36,24 @@ static void add_shape(cJSON *document, const plan_report *self)
     cJSON_AddStringToObject(document, "objective", eplb_objective_name(self->objective));
     json_add_integer(document, "scenarios", self->scenarios);
     cJSON_AddStringToObject(document, "algorithm", self->algorithm);
+}
+
+/* How the layers share the memory; null where they are alike unasked. */
+static void add_budget(cJSON *document, const plan_report *self)
+{
+    const eplb_layer_budget_info *info = &self->budget.info;
+    if (!self->budget.exists) {
+        cJSON_AddNullToObject(document, "layer_budget");
+        return;
+    }
+    cJSON *object = cJSON_AddObjectToObject(document, "layer_budget");
+    json_add_integer(object, "budget_slots", info->budget);
+    json_add_integer(object, "used_slots", info->used);
+    add_range(object, "slots_per_layer", true, info->fewest_slots, info->most_slots);
+    json_add_known_integer(object, "uniform_slots", info->has_uniform != 0, info->uniform_slots);
+    json_add_number(object, "sum_uniform", info->has_uniform != 0, info->sum_uniform);
+    cJSON_AddNumberToObject(object, "sum", info->sum);
+    cJSON_AddBoolToObject(object, "uniform", info->is_uniform != 0);
 }
 
 static void add_results(cJSON *document, const plan_report *self)
@@ -46,6 +65,11 @@ static void add_results(cJSON *document, const plan_report *self)
         cJSON_AddNullToObject(document, "imbalance_before");
     }
     json_add_summary(document, "imbalance_after", self->scored_layers > 0, &self->after);
+    if (self->gains_by_weights) {
+        json_add_summary(document, "imbalance_with_weights", true, &self->weighted);
+    } else {
+        cJSON_AddNullToObject(document, "imbalance_with_weights");
+    }
     json_add_summary(document, "lower_bound", self->scored_layers > 0, &self->bound);
     add_copies(document, self, self->copies);
     json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
@@ -64,8 +88,13 @@ static void add_layers(cJSON *document, const plan_report *self)
         const plan_row *row = &self->rows[l];
         cJSON *object = cJSON_CreateObject();
         json_add_integer(object, "layer", row->layer_id);
+        json_add_integer(object, "slots", row->slots);
         json_add_number(object, "imbalance_before", row->scored && self->has_current, row->before);
         json_add_number(object, "imbalance_after", row->scored, row->after);
+        if (self->budget.exists) {
+            json_add_number(object, "imbalance_uniform",
+                            row->scored && self->budget.info.has_uniform != 0, row->uniform);
+        }
         json_add_number(object, "lower_bound", row->scored, row->bound);
         add_copies(object, self, row->copies);
         cJSON_AddItemToArray(list, object);
@@ -170,6 +199,7 @@ int plan_report_print_json(const plan_report *self, int exit_code)
     }
     add_refinement(document, self);
     add_nodes(document, self);
+    add_budget(document, self);
     add_scenarios(document, self);
     add_losses(document, self);
     add_layers(document, self);

@@ -11,12 +11,13 @@
 #include "pins.h"
 #include "standard_input.h"
 
-const char *const plan_algorithms[] = {"search", "eplb", NULL};
+const char *const plan_algorithms[] = {"search", "eplb", "weighted", NULL};
 
-/* In the order of the values of --hierarchy, --lost-experts and --ilp. */
+/* In the order of the values of --hierarchy, --lost-experts, --ilp and --layer-budget. */
 static const char *const hierarchies[] = {"none", "groups", NULL};
 static const char *const lost_choices[] = {"load", "fail", NULL};
 static const char *const ilp_choices[] = {"off", "auto", "on", NULL};
+static const char *const layer_budgets[] = {"uniform", "adaptive", NULL};
 
 #define AT(field) offsetof(plan_values, field)
 
@@ -49,6 +50,11 @@ static const option options[] = {
      "of each GPU's memory, for all but the experts: other weights, cache, activations (default 0)",
      OPTION_SIZE, AT(reserve), 0, 0, NULL},
     {"expert-bytes", "SIZE", EXPERT_BYTES_HELP, OPTION_SIZE, AT(expert_bytes), 1, 0, NULL},
+    {"layer-budget", "uniform|adaptive",
+     "adaptive: layers may have different numbers of slots, more where they gain most, while what "
+     "all layers have on a GPU stays within --gpu-memory, or --slots times the layers, shared "
+     "evenly; only --to omni carries that (default uniform)",
+     OPTION_CHOICE, AT(layer_budget), 0, 0, layer_budgets},
     {"current", "FILE", "placement in force: plan from it, and count what must be copied",
      OPTION_TEXT, AT(current), 0, 0, NULL},
     {"dead-gpus", "LIST", "GPUs that have failed, such as 3 or 8-15: they get nothing", OPTION_IDS,
@@ -68,9 +74,11 @@ static const option options[] = {
      "a replica that must be there, such as 3:17:0; LAYER (its number in the loads) and GPU may be "
      "all; may be given more than once",
      OPTION_TEXTS, AT(pins), 0, 0, NULL},
-    {"algorithm", "search|eplb",
-     "search, or eplb: the classical algorithm, for comparison (default search)", OPTION_CHOICE,
-     AT(algorithm), 0, 0, plan_algorithms},
+    {"algorithm", "search|eplb|weighted",
+     "search; eplb: the classical algorithm, for comparison; weighted: for engines that can weight "
+     "replicas, perfect balance under --weights; needs slots for one expert more on each GPU "
+     "(default search)",
+     OPTION_CHOICE, AT(algorithm), 0, 0, plan_algorithms},
     {"hierarchy", "none|groups",
      "groups: keep all replicas of each of --groups equal runs of experts on one node; the report "
      "says what it costs (default none)",
@@ -100,6 +108,10 @@ static const option options[] = {
     {"out", "FILE", "file to write the placement to; - is standard output", OPTION_TEXT, AT(out), 0,
      0, NULL},
     {"to", "FORMAT", "format of that file (default sglang)", OPTION_TEXT, AT(to), 0, 0, NULL},
+    {"weights", "FILE",
+     "file to write the best weights of replicas to, for the sum of the scenarios: CSV of layer, "
+     "slot, gpu, expert, weight; - is standard output",
+     OPTION_TEXT, AT(weights), 0, 0, NULL},
     {"json", NULL, "print one JSON document instead of the table", OPTION_FLAG, AT(json), 0, 0,
      NULL},
     {"detailed-exitcode", NULL,
@@ -160,6 +172,42 @@ static int check_nodes(const plan_values *values)
     return EXIT_DONE;
 }
 
+static bool is_standard_output(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* Weights balance placements that keep no other rules. */
+static int check_weighted(const plan_values *values)
+{
+    const char *rule = values->pins.count > 0                ? "pin"
+                       : values->min_replicas > 1            ? "min-replicas"
+                       : values->max_replicas != -1          ? "max-replicas"
+                       : values->spread_nodes                ? "spread-nodes"
+                       : values->node_cost >= 0.0            ? "node-cost"
+                       : values->hierarchy != HIERARCHY_NONE ? "hierarchy"
+                                                             : NULL;
+    return values->algorithm == ALGORITHM_WEIGHTED && rule != NULL
+               ? usage_error(plan_command.name, "--algorithm weighted and --%s exclude each other",
+                             rule)
+               : EXIT_DONE;
+}
+
+/* Standard output has room for one document. */
+static int check_outputs(const plan_values *values)
+{
+    bool wants_out = is_standard_output(values->out);
+    bool wants_weights = is_standard_output(values->weights);
+    if (values->json && (wants_out || wants_weights)) {
+        return usage_error(plan_command.name, "--json and --%s - both want standard output",
+                           wants_out ? "out" : "weights");
+    }
+    if (wants_out && wants_weights) {
+        return usage_error(plan_command.name, "--out - and --weights - both want standard output");
+    }
+    return EXIT_DONE;
+}
+
 /* The slots are given in one of three ways. */
 static int check_slots(const plan_values *values)
 {
@@ -210,6 +258,26 @@ static int check_ilp(const plan_values *values)
     return EXIT_DONE;
 }
 
+/* Layers that differ need slots to share, and nothing that needs them alike. */
+static int check_layer_budget(const plan_values *values)
+{
+    const char *name = plan_command.name;
+    if (values->layer_budget != BUDGET_ADAPTIVE) {
+        return EXIT_DONE;
+    }
+    if (values->redundant != NOT_GIVEN) {
+        return usage_error(name, "--layer-budget adaptive goes with --gpu-memory or --slots");
+    }
+    bool is_classical = values->algorithm == EPLB_ALGORITHM_EPLB;
+    if (is_classical || values->hierarchy == HIERARCHY_GROUPS || values->node_cost >= 0.0) {
+        return usage_error(name, "--layer-budget adaptive and --%s exclude each other",
+                           is_classical               ? "algorithm eplb"
+                           : values->node_cost >= 0.0 ? "node-cost"
+                                                      : "hierarchy groups");
+    }
+    return EXIT_DONE;
+}
+
 static int check_pins(const plan_values *values)
 {
     pin_text pin;
@@ -237,6 +305,9 @@ int plan_values_check(const plan_values *values)
         return exit_code;
     }
     exit_code = check_nodes(values);
+    if (exit_code == EXIT_DONE) {
+        exit_code = check_layer_budget(values);
+    }
     if (exit_code != EXIT_DONE) {
         return exit_code;
     }
@@ -258,8 +329,10 @@ int plan_values_check(const plan_values *values)
     if (uses_of_standard_input(&values->loads, values->current) > 1) {
         return usage_error(name, "--load and --current: standard input can be read once");
     }
-    if (values->json && values->out != NULL && strcmp(values->out, "-") == 0) {
-        return usage_error(name, "--json and --out - both want standard output");
+    exit_code = check_outputs(values);
+    if (exit_code != EXIT_DONE) {
+        return exit_code;
     }
-    return check_pins(values);
+    exit_code = check_weighted(values);
+    return exit_code == EXIT_DONE ? check_pins(values) : exit_code;
 }

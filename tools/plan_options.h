@@ -18,6 +18,7 @@ typedef struct plan_values {
     size_list gpu_memory;
     int64_t reserve;
     int64_t expert_bytes; /* 0: not known */
+    int32_t layer_budget;
     const char *model;
     int32_t redundant;
     const char *current;
@@ -40,6 +41,7 @@ typedef struct plan_values {
     bool repair;
     const char *out;
     const char *to;
+    const char *weights;
     bool json;
     bool detailed_exitcode;
 } plan_values;
@@ -47,11 +49,17 @@ typedef struct plan_values {
 extern const command plan_command;
 extern const plan_values plan_values_default;
 
-/* Names of the values of eplb_algorithm; ends with NULL. */
+/* Names of the values of eplb_algorithm, then of those of this command; ends with NULL. */
 extern const char *const plan_algorithms[];
+
+/* The value of --algorithm behind those of eplb_algorithm. */
+enum { ALGORITHM_WEIGHTED = 2 };
 
 /* Values of --hierarchy. */
 enum { HIERARCHY_NONE, HIERARCHY_GROUPS };
+
+/* Values of --layer-budget. */
+enum { BUDGET_UNIFORM, BUDGET_ADAPTIVE };
 
 /* Values of --lost-experts. */
 enum { LOST_LOAD, LOST_FAIL };

@@ -5,10 +5,22 @@
 
 #include "memory.h"
 
+/* What weights must gain, in units of imbalance, to be worth a line. */
+#define LEAST_GAIN 1e-3
+
+/* Spreads the experts evenly over the slots of a layer. */
+static eplb_status spread_layer(const plan_subject *subject, eplb_placement *spread, int32_t layer,
+                                eplb_error *error)
+{
+    const int32_t *slots = eplb_placement_layer_slots(subject->placement, layer);
+    eplb_status status = eplb_placement_set_layer_slots(spread, 0, slots, error);
+    return status == EPLB_OK ? eplb_placement_spread(spread, 0, error) : status;
+}
+
 /* The layers' results: what the plan says, and what the even spread and a repaired placement are
  * worth. */
-static eplb_status measure_row(const plan_subject *subject, const eplb_placement *spread,
-                               int32_t layer, plan_row *row, eplb_error *error)
+static eplb_status measure_row(const plan_subject *subject, eplb_placement *spread, int32_t layer,
+                               plan_row *row, eplb_error *error)
 {
     eplb_plan_layer planned = {.struct_size = sizeof(planned)};
     eplb_status status = eplb_plan_get_layer(subject->plan, layer, &planned, error);
@@ -16,15 +28,23 @@ static eplb_status measure_row(const plan_subject *subject, const eplb_placement
         return status;
     }
     *row = (plan_row){.layer_id = planned.layer_id,
+                      .slots = eplb_placement_open_slots(subject->placement, layer),
                       .scored = planned.scored != 0,
                       .before = planned.imbalance_before,
                       .after = planned.imbalance_after,
                       .bound = planned.lower_bound};
-    status = eplb_placement_objective(spread, 0, subject->load, layer, subject->objective,
-                                      &row->spread, error);
+    status = spread_layer(subject, spread, layer, error);
+    if (status == EPLB_OK) {
+        status = eplb_placement_objective(spread, 0, subject->load, layer, subject->objective,
+                                          &row->spread, error);
+    }
     if (status == EPLB_OK && subject->placement != eplb_plan_placement(subject->plan)) {
         status = eplb_placement_objective(subject->placement, layer, subject->load, layer,
                                           subject->objective, &row->after, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_placement_weighted_objective(subject->placement, layer, subject->load, layer,
+                                                   subject->objective, &row->weighted, error);
     }
     if (status == EPLB_OK && subject->current != NULL) {
         status =
@@ -38,9 +58,6 @@ static eplb_status measure_rows(plan_report *self, const plan_subject *subject, 
     eplb_placement *spread = NULL;
     const eplb_cluster *cluster = eplb_placement_cluster(subject->placement);
     eplb_status status = eplb_placement_create(&spread, NULL, cluster, 1, self->experts, error);
-    if (status == EPLB_OK) {
-        status = eplb_placement_spread(spread, 0, error);
-    }
     for (int32_t l = 0; l < self->layers && status == EPLB_OK; l++) {
         status = measure_row(subject, spread, l, &self->rows[l], error);
     }
@@ -58,20 +75,34 @@ static void summarise(plan_report *self)
             summary_add(&self->spread, row->spread);
             summary_add(&self->before, row->before);
             summary_add(&self->after, row->after);
+            summary_add(&self->weighted, row->weighted);
             summary_add(&self->bound, row->bound);
         }
     }
-    summary *summaries[] = {&self->spread, &self->before, &self->after, &self->bound};
+    summary *summaries[] = {&self->spread, &self->before, &self->after, &self->weighted,
+                            &self->bound};
     for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
         summary_finish(summaries[i], self->scored_layers);
     }
+    self->gains_by_weights = self->after.mean - self->weighted.mean >= LEAST_GAIN;
+}
+
+static bool has_other_slots(const plan_subject *subject, int32_t layers)
+{
+    for (int32_t l = 0; l < layers; l++) {
+        if (eplb_placement_open_slots(subject->current, l) !=
+            eplb_placement_open_slots(subject->placement, l)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Without a placement in force, any plan is news. */
 static bool proposes_changes(const plan_subject *subject, const plan_report *report)
 {
     return subject->current == NULL || report->copies > 0 ||
-           eplb_placement_slots(subject->current) != eplb_placement_slots(subject->placement);
+           has_other_slots(subject, report->layers);
 }
 
 /* One scenario in one layer; false: it has no load there. */
@@ -158,31 +189,49 @@ static eplb_status measure(plan_report *self, const plan_subject *subject, eplb_
     eplb_status status = eplb_plan_get_info(subject->plan, &info, error);
     self->stop = (eplb_stop)info.stop;
     eplb_status (*const parts[])(plan_report *, const plan_subject *, eplb_error *) = {
-        measure_rows,       measure_scenarios,  find_losses,
-        find_fragile_layer, plan_nodes_measure, plan_refinement_measure};
+        measure_rows,       measure_scenarios,       find_losses,        find_fragile_layer,
+        plan_nodes_measure, plan_refinement_measure, plan_budget_measure};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == EPLB_OK; i++) {
         status = parts[i](self, subject, error);
     }
     return status;
 }
 
-static void find_slots_of_gpus(plan_report *self, const eplb_cluster *cluster)
+/* Slots of each GPU, in each layer and in all of them. */
+static void find_slots_of_gpus(plan_report *self, const eplb_placement *placement)
 {
-    self->fewest_slots = eplb_cluster_gpu_slots(cluster, 0);
+    self->layers_differ = eplb_placement_layer_slots(placement, 0) != NULL;
+    self->fewest_slots = INT32_MAX;
+    self->fewest_sum = INT64_MAX;
     for (int32_t g = 0; g < self->gpus; g++) {
-        int32_t slots = eplb_cluster_gpu_slots(cluster, g);
-        self->fewest_slots = slots < self->fewest_slots ? slots : self->fewest_slots;
-        self->most_slots = slots > self->most_slots ? slots : self->most_slots;
+        int64_t sum = 0;
+        for (int32_t l = 0; l < self->layers; l++) {
+            int32_t slots = eplb_placement_open_slots_on(placement, l, g);
+            self->fewest_slots = slots < self->fewest_slots ? slots : self->fewest_slots;
+            self->most_slots = slots > self->most_slots ? slots : self->most_slots;
+            sum += slots;
+        }
+        self->fewest_sum = sum < self->fewest_sum ? sum : self->fewest_sum;
+        self->most_sum = sum > self->most_sum ? sum : self->most_sum;
+    }
+    self->least_slots = INT32_MAX;
+    for (int32_t l = 0; l < self->layers; l++) {
+        int32_t slots = eplb_placement_open_slots(placement, l);
+        self->least_slots = slots < self->least_slots ? slots : self->least_slots;
+        self->slots = slots > self->slots ? slots : self->slots;
     }
 }
 
 static eplb_status weigh(plan_report *self, eplb_error *error)
 {
     int64_t bytes = self->expert_bytes;
-    eplb_status status =
-        weight_bytes(&self->fewest_bytes, bytes, self->fewest_slots, self->layers, error);
+    bool differ = self->layers_differ;
+    int32_t layers = differ ? 1 : self->layers;
+    int64_t fewest = differ ? self->fewest_sum : self->fewest_slots;
+    int64_t most = differ ? self->most_sum : self->most_slots;
+    eplb_status status = weight_bytes(&self->fewest_bytes, bytes, fewest, layers, error);
     if (status == EPLB_OK) {
-        status = weight_bytes(&self->most_bytes, bytes, self->most_slots, self->layers, error);
+        status = weight_bytes(&self->most_bytes, bytes, most, layers, error);
     }
     return status == EPLB_OK ? weight_bytes(&self->bytes_to_copy, bytes, self->copies, 1, error)
                              : status;
@@ -196,13 +245,12 @@ eplb_status plan_report_create(plan_report *self, const plan_subject *subject, e
         .experts = eplb_load_experts(subject->load),
         .gpus = eplb_cluster_gpus(cluster),
         .live_gpus = eplb_cluster_live_gpus(cluster),
-        .slots = eplb_placement_slots(subject->placement),
         .scenarios = eplb_load_scenarios(subject->load),
         .objective = subject->objective,
         .has_current = subject->current != NULL,
         .expert_bytes = subject->expert_bytes,
     };
-    find_slots_of_gpus(self, cluster);
+    find_slots_of_gpus(self, subject->placement);
     self->rows = calloc((size_t)self->layers, sizeof(*self->rows));
     self->scenario = calloc((size_t)self->scenarios, sizeof(*self->scenario));
     self->loss = calloc((size_t)self->layers, sizeof(*self->loss));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <eplb/format.h>
+#include <eplb/layer_budget.h>
 #include <eplb/plan.h>
 
 #include "summary.h"
@@ -32,13 +33,22 @@ typedef struct plan_refinement {
     int64_t nodes;
 } plan_refinement;
 
+/* A memory budget over layers. */
+typedef struct plan_budget {
+    bool exists; /* false: layers are alike */
+    eplb_layer_budget_info info;
+} plan_budget;
+
 typedef struct plan_row {
     int32_t layer_id;
+    int32_t slots;
     bool scored; /* false: no load, so the imbalances and the bound say nothing */
     double spread;
     double before;
     double after;
+    double weighted; /* after, if the engine weighted replicas */
     double bound;
+    double uniform; /* in layers with equally many slots, where there is a budget */
     int64_t copies;
 } plan_row;
 
@@ -74,7 +84,8 @@ typedef struct plan_subject {
     int32_t groups;                  /* that it keeps */
     bool is_refined;                 /* by exact optimisation */
     bool has_node_cost;
-    double node_cost;                /* that it was made with */
+    double node_cost; /* that it was made with */
+    bool has_layer_budget;
     const eplb_placement *placement; /* the plan's or one that was made from it */
     const eplb_placement *current;   /* NULL: none */
     int64_t expert_bytes;            /* of one layer; 0: not known */
@@ -85,9 +96,13 @@ typedef struct plan_report {
     int32_t scored_layers;
     int32_t experts;
     int32_t gpus;
-    int32_t slots;        /* of one layer */
-    int32_t fewest_slots; /* of a GPU, and the most */
+    bool layers_differ;   /* in slots */
+    int32_t slots;        /* of one layer, the most of any */
+    int32_t least_slots;  /* and the fewest */
+    int32_t fewest_slots; /* of a GPU in a layer, and the most */
     int32_t most_slots;
+    int64_t fewest_sum; /* of a GPU in all layers, and the most */
+    int64_t most_sum;
     int64_t expert_bytes; /* 0: not known, and neither are other bytes */
     int64_t fewest_bytes; /* of experts' weights on a GPU, and the most */
     int64_t most_bytes;
@@ -110,9 +125,12 @@ typedef struct plan_report {
     summary spread; /* of experts 0..E-1 and again from 0: what engines start with */
     summary before;
     summary after;
+    summary weighted;
+    bool gains_by_weights; /* enough to tell */
     summary bound;
     plan_refinement refinement;
     plan_nodes nodes;
+    plan_budget budget;
     int64_t copies;
     bool proposes_changes;
     const char *out; /* the file written; NULL: none */
@@ -133,6 +151,10 @@ void plan_nodes_print(const plan_report *self, FILE *out);
 eplb_status plan_refinement_measure(plan_report *self, const plan_subject *subject,
                                     eplb_error *error);
 void plan_refinement_print(const plan_report *self, FILE *out);
+
+/* The part on a memory budget over layers. */
+eplb_status plan_budget_measure(plan_report *self, const plan_subject *subject, eplb_error *error);
+void plan_budget_print(const plan_report *self, FILE *out);
 
 void plan_report_print(const plan_report *self, FILE *out);
 

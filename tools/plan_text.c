@@ -34,30 +34,62 @@ static char *slots_of_gpus(const plan_report *self, char *text, size_t size)
     return text;
 }
 
+/* "9 slots x 58 layers", or "520 slots of all layers" where layers differ. */
+static char *slots_of_layers(const plan_report *self, char *text, size_t size)
+{
+    char slots[32];
+    if (!self->layers_differ) {
+        snprintf(text, size, "%s slot%s x %" PRId32 " layer%s",
+                 slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots), self->layers,
+                 plural(self->layers));
+    } else if (self->fewest_sum < self->most_sum) {
+        snprintf(text, size, "%" PRId64 " to %" PRId64 " slots of all layers", self->fewest_sum,
+                 self->most_sum);
+    } else {
+        snprintf(text, size, "%" PRId64 " slots of all layers", self->most_sum);
+    }
+    return text;
+}
+
 static void print_memory(const plan_report *self, FILE *out)
 {
     char expert[32];
     char fewest[32];
     char most[32];
-    char slots[32];
-    bool differ = self->fewest_slots < self->most_slots;
-    fprintf(out, "Weights of experts on a GPU: %s%s%s (%s slot%s x %" PRId32 " layer%s x %s)\n",
+    char slots[96];
+    bool differ = self->fewest_sum < self->most_sum;
+    fprintf(out, "Weights of experts on a GPU: %s%s%s (%s x %s)\n",
             differ ? format_byte_size(self->fewest_bytes, fewest, sizeof(fewest)) : "",
             differ ? " to " : "", format_byte_size(self->most_bytes, most, sizeof(most)),
-            slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots), self->layers,
-            plural(self->layers), format_byte_size(self->expert_bytes, expert, sizeof(expert)));
+            slots_of_layers(self, slots, sizeof(slots)),
+            format_byte_size(self->expert_bytes, expert, sizeof(expert)));
+}
+
+/* "288 slots, 32 redundant", or "270 to 310 slots, 14 to 54 redundant" where layers differ. */
+static char *slots_of_layer(const plan_report *self, char *text, size_t size)
+{
+    int32_t redundant = self->slots - self->experts;
+    if (self->least_slots == self->slots) {
+        snprintf(text, size, "%" PRId32 " slot%s, %" PRId32 " redundant", self->slots,
+                 plural(self->slots), redundant);
+    } else {
+        snprintf(text, size,
+                 "%" PRId32 " to %" PRId32 " slots, %" PRId32 " to %" PRId32 " redundant",
+                 self->least_slots, self->slots, self->least_slots - self->experts, redundant);
+    }
+    return text;
 }
 
 static void print_header(const plan_report *self, FILE *out)
 {
     char slots[32];
+    char all[96];
     fprintf(out,
-            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s x %s slot%s (%" PRId32
-            " slot%s, %" PRId32 " redundant), %" PRId32 " scenario%s\n",
+            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32
+            " GPU%s x %s slot%s (%s), %" PRId32 " scenario%s\n",
             self->layers, plural(self->layers), self->experts, plural(self->experts), self->gpus,
             plural(self->gpus), slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots),
-            self->slots, plural(self->slots), self->slots - self->experts, self->scenarios,
-            plural(self->scenarios));
+            slots_of_layer(self, all, sizeof(all)), self->scenarios, plural(self->scenarios));
     if (self->expert_bytes > 0) {
         print_memory(self, out);
     }
@@ -118,9 +150,17 @@ static void print_summary(const plan_report *self, FILE *out)
         fprintf(out, "%-16s %10.4f %10.4f\n", "before", self->before.mean, self->before.worst);
     }
     fprintf(out, "%-16s %10.4f %10.4f\n", "after", self->after.mean, self->after.worst);
+    if (self->gains_by_weights) {
+        fprintf(out, "%-16s %10.4f %10.4f   if the engine could weight replicas (--weights FILE)\n",
+                "with weights", self->weighted.mean, self->weighted.worst);
+    }
     plan_nodes_print_summary(self, out);
-    fprintf(out, "%-16s %10.4f %10.4f   no placement %scan be better\n", "bound", self->bound.mean,
-            self->bound.worst, self->nodes.groups > 1 ? "that keeps the groups " : "");
+    fprintf(out, "%-16s %10.4f %10.4f   no placement %scan be better%s\n", "bound",
+            self->bound.mean, self->bound.worst,
+            self->nodes.groups > 1 ? "that keeps the groups "
+            : self->budget.exists  ? "in these slots "
+                                   : "",
+            self->gains_by_weights ? " with an even split" : "");
 }
 
 /* Where " 3/16", the number of a slice, begins behind a name; else its end. */
@@ -169,7 +209,7 @@ static void print_scenarios(const plan_report *self, FILE *out)
  * GPU and no news, unless GPUs have failed already. */
 static void print_fragile_layer(const plan_report *self, FILE *out)
 {
-    int64_t slots = (int64_t)(self->slots / self->gpus) * self->live_gpus;
+    int64_t slots = (int64_t)(self->least_slots / self->gpus) * self->live_gpus;
     bool has_room = slots >= 2 * (int64_t)self->experts;
     if (self->fragile > 0 && (has_room || self->live_gpus < self->gpus)) {
         fprintf(out,
@@ -264,6 +304,7 @@ void plan_report_print(const plan_report *self, FILE *out)
     if (self->scored_layers > 0 && self->scenarios > 1) {
         print_scenarios(self, out);
     }
+    plan_budget_print(self, out);
     plan_nodes_print(self, out);
     print_losses(self, out);
     print_fragile_layer(self, out);

@@ -79,6 +79,18 @@ static eplb_status spread(eplb_placement **out, const report_values *values, con
     return status == EPLB_OK ? fill(*out, load, error) : status;
 }
 
+/* Plans of a report are for equal layers: beside others they would have more slots than there are.
+ */
+static eplb_status check_alike(const eplb_placement *placement, const char *path, eplb_error *error)
+{
+    return eplb_placement_layer_slots(placement, 0) == NULL
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                                "%s: its layers have different numbers of slots: eplb report "
+                                "knows equal layers only",
+                                path);
+}
+
 eplb_status read_report_placement(eplb_placement **out, const report_values *values,
                                   eplb_load *load, const eplb_hooks *hooks, eplb_error *error)
 {
@@ -88,5 +100,6 @@ eplb_status read_report_placement(eplb_placement **out, const report_values *val
     eplb_read_options reading = reading_options(NULL, eplb_load_experts(load));
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
-    return read_current(out, values->current, load, &reading, hooks, error);
+    eplb_status status = read_current(out, values->current, load, &reading, hooks, error);
+    return status == EPLB_OK ? check_alike(*out, values->current, error) : status;
 }

@@ -71,3 +71,8 @@ int sink_close(sink *self)
     eplb_file_writer_destroy(&self->writer);
     return self->status == EPLB_OK ? EXIT_DONE : fail(&self->error);
 }
+
+void sink_discard(sink *self)
+{
+    eplb_file_writer_destroy(&self->writer);
+}

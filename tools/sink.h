@@ -24,4 +24,7 @@ void sink_integer(sink *self, int64_t value);
  * whatever happened. */
 int sink_close(sink *self);
 
+/* Closes the sink; the file does not appear. */
+void sink_discard(sink *self);
+
 #endif

@@ -61,6 +61,7 @@ static const char *kind_name(int32_t kind)
         [EPLB_VIOLATION_DUPLICATE] = "duplicate",
         [EPLB_VIOLATION_EMPTY_SLOT] = "empty_slot",
         [EPLB_VIOLATION_DEAD_GPU] = "dead_gpu",
+        [EPLB_VIOLATION_CLOSED_SLOT] = "closed_slot",
     };
     return names[kind];
 }
@@ -101,6 +102,26 @@ static int print_line(void *context, const eplb_violation *violation)
     return 0;
 }
 
+/* "9", or "3 to 4" where GPUs or layers differ. */
+static char *slots_of_gpus(const eplb_placement *placement, char *text, size_t size)
+{
+    int32_t fewest = INT32_MAX;
+    int32_t most = 0;
+    for (int32_t l = 0; l < eplb_placement_layers(placement); l++) {
+        for (int32_t g = 0; g < eplb_cluster_gpus(eplb_placement_cluster(placement)); g++) {
+            int32_t slots = eplb_placement_open_slots_on(placement, l, g);
+            fewest = slots < fewest ? slots : fewest;
+            most = slots > most ? slots : most;
+        }
+    }
+    if (fewest < most) {
+        snprintf(text, size, "%" PRId32 " to %" PRId32 " slots", fewest, most);
+    } else {
+        snprintf(text, size, "%" PRId32 " slot%s", most, plural(most));
+    }
+    return text;
+}
+
 static void print_verdict(const eplb_placement *placement, int64_t violations)
 {
     if (violations > SHOWN) {
@@ -113,9 +134,9 @@ static void print_verdict(const eplb_placement *placement, int64_t violations)
     int32_t layers = eplb_placement_layers(placement);
     int32_t experts = eplb_placement_experts(placement);
     int32_t gpus = eplb_cluster_gpus(eplb_placement_cluster(placement));
-    int32_t slots_per_gpu = eplb_placement_slots(placement) / gpus;
-    printf("valid: %d layer%s of %d expert%s on %d GPU%s x %d slot%s\n", layers, plural(layers),
-           experts, plural(experts), gpus, plural(gpus), slots_per_gpu, plural(slots_per_gpu));
+    char slots[48];
+    printf("valid: %d layer%s of %d expert%s on %d GPU%s x %s\n", layers, plural(layers), experts,
+           plural(experts), gpus, plural(gpus), slots_of_gpus(placement, slots, sizeof(slots)));
 }
 
 static cJSON *describe(const validate_values *values, const eplb_placement *placement,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Clusters: the GPUs of one expert-parallel group, their slots, nodes and health. A slot is room
- * for the weights of one expert of one layer; every MoE layer has the same slots. Slots are
- * numbered through the GPUs in order: with equal GPUs slot s is on GPU s / (slots per GPU).
+ * for the weights of one expert of one layer; every MoE layer has the same slots, but for those
+ * that a placement closes in it (eplb_placement_set_layer_slots). Slots are numbered through the
+ * GPUs in order: with equal GPUs slot s is on GPU s / (slots per GPU).
  *
  * Threads: many threads may read a cluster at once; whoever changes it must be alone.
  */

@@ -6,12 +6,14 @@
 #include <eplb/cluster.h>
 #include <eplb/file.h>
 #include <eplb/hooks.h>
+#include <eplb/layer_budget.h>
 #include <eplb/load.h>
 #include <eplb/placement.h>
 #include <eplb/plan.h>
 #include <eplb/random.h>
 #include <eplb/refine.h>
 #include <eplb/router.h>
+#include <eplb/shares.h>
 #include <eplb/snapshot.h>
 #include <eplb/split.h>
 #include <eplb/status.h>

@@ -37,6 +37,9 @@ typedef struct eplb_format eplb_format;
 #define EPLB_FORMAT_OPEN 16u
 /* Layers have the numbers of the model, dense layers counted. Without it, those of MoE layers. */
 #define EPLB_FORMAT_MODEL_LAYER_IDS 32u
+/* Placements may have different numbers of slots on GPUs, and in layers. Without it, each GPU has
+ * equally many in each layer. */
+#define EPLB_FORMAT_UNEVEN_SLOTS 64u
 
 /* The formats in a fixed order; NULL past the end. */
 EPLB_API const eplb_format *eplb_format_at(size_t index);
@@ -128,9 +131,9 @@ EPLB_API eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks 
 /*
  * Writes a placement as `format`, whole or not at all; path "-" is standard output. Refuses what
  * eplb_placement_validate refuses (EPLB_ERROR_DATA), and what the format cannot carry, such as GPUs
- * with different numbers of slots (EPLB_ERROR_UNSUPPORTED). Formats with all model layers get an
- * even spread in the rows of the other layers; the model's number of layers is taken from the
- * placement, or, where that is unknown, is one more than the last layer id.
+ * or layers with different numbers of slots (EPLB_ERROR_UNSUPPORTED). Formats with all model layers
+ * get an even spread in the rows of the other layers; the model's number of layers is taken from
+ * the placement, or, where that is unknown, is one more than the last layer id.
  */
 EPLB_API eplb_status eplb_placement_write(const eplb_placement *placement, const eplb_hooks *hooks,
                                           const char *path, const eplb_format *format,

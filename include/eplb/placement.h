@@ -3,6 +3,10 @@
  * Placements: for every MoE layer, which logical expert sits in which physical slot
  * (`physical_to_logical_map`). A placement owns a copy of its cluster. -1 is an empty slot.
  *
+ * Layers may have different numbers of slots: the cluster has as many on each GPU as any layer
+ * needs, and a layer closes those that it lacks, the last ones of a GPU's run. A closed slot does
+ * not exist: it takes no memory, is -1 in the rows, and nothing is missing there.
+ *
  * Load accounting here is the engines' even split: each of the c replicas of an expert with load w
  * carries w / c.
  *
@@ -38,8 +42,26 @@ EPLB_API const eplb_cluster *eplb_placement_cluster(const eplb_placement *placem
 EPLB_API int32_t eplb_placement_layers(const eplb_placement *placement);
 EPLB_API int32_t eplb_placement_experts(const eplb_placement *placement);
 
-/* Slots of one layer, dead GPUs' slots included: the length of a row. */
+/* Slots of one layer, dead GPUs' and closed slots included: the length of a row. */
 EPLB_API int32_t eplb_placement_slots(const eplb_placement *placement);
+
+/*
+ * Says how many slots one layer has on each GPU: gpu_slots [gpus], each in 0..the cluster's; NULL:
+ * all of the cluster's, as in a new placement. The row is not changed: what it has in slots that
+ * are closed now is a violation for eplb_placement_validate.
+ */
+EPLB_API eplb_status eplb_placement_set_layer_slots(eplb_placement *placement, int32_t layer,
+                                                    const int32_t *gpu_slots, eplb_error *error);
+
+/* What was said: [gpus], valid until it is said again; NULL when no layer has closed slots, or
+ * there is no such layer. */
+EPLB_API const int32_t *eplb_placement_layer_slots(const eplb_placement *placement, int32_t layer);
+
+/* Slots that are not closed: those of one layer on one GPU, its first ones, and those of one layer
+ * on all GPUs, dead ones too. 0 when an index is out of range. */
+EPLB_API int32_t eplb_placement_open_slots_on(const eplb_placement *placement, int32_t layer,
+                                              int32_t gpu);
+EPLB_API int32_t eplb_placement_open_slots(const eplb_placement *placement, int32_t layer);
 
 /* As for loads: see eplb/load.h. */
 EPLB_API eplb_status eplb_placement_set_layer_ids(eplb_placement *placement, const int32_t *ids,
@@ -58,9 +80,9 @@ EPLB_API eplb_status eplb_placement_set_row(eplb_placement *placement, int32_t l
 EPLB_API const int32_t *eplb_placement_row(const eplb_placement *placement, int32_t layer);
 
 /*
- * Fills one layer with an even spread: the live slots in order get the experts 0, 1, 2, ... and
- * again from 0. EPLB_ERROR_INFEASIBLE, and the row unchanged, when the live slots are fewer than
- * the experts or one GPU has more slots than there are experts.
+ * Fills one layer with an even spread: the open slots of live GPUs in order get the experts 0, 1,
+ * 2, ... and again from 0. EPLB_ERROR_INFEASIBLE, and the row unchanged, when these slots are fewer
+ * than the experts or one GPU has more of them than there are experts.
  */
 EPLB_API eplb_status eplb_placement_spread(eplb_placement *placement, int32_t layer,
                                            eplb_error *error);
@@ -114,8 +136,10 @@ EPLB_API eplb_status eplb_placement_cross_node(const eplb_placement *placement, 
 typedef enum eplb_violation_kind {
     EPLB_VIOLATION_MISSING_EXPERT = 1, /* expert: it has no replica in the layer */
     EPLB_VIOLATION_DUPLICATE = 2,      /* slot, gpu, expert: a second copy on the same GPU */
-    EPLB_VIOLATION_EMPTY_SLOT = 3,     /* slot, gpu: nothing in a live GPU's slot */
+    EPLB_VIOLATION_EMPTY_SLOT = 3,     /* slot, gpu: nothing in a live GPU's open slot */
     EPLB_VIOLATION_DEAD_GPU = 4,       /* slot, gpu, expert: a replica on a dead GPU */
+    EPLB_VIOLATION_CLOSED_SLOT = 5,    /* slot, gpu, expert: a replica in a slot that the layer
+                                        * does not have */
 } eplb_violation_kind;
 
 typedef struct eplb_violation {

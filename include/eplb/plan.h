@@ -263,6 +263,15 @@ EPLB_API eplb_status eplb_placement_objective(const eplb_placement *placement, i
                                               eplb_error *error);
 
 /*
+ * The same for an engine that can weight replicas (eplb/shares.h): each scenario has its own best
+ * weights. Errors as for eplb_shares_best. Cost: that of eplb_shares_best for each scenario.
+ */
+EPLB_API eplb_status eplb_placement_weighted_objective(const eplb_placement *placement, int32_t row,
+                                                       const eplb_load *load, int32_t layer,
+                                                       eplb_objective objective, double *value,
+                                                       eplb_error *error);
+
+/*
  * Lower bound of one layer's imbalance: loads [experts] >= 0 on the live GPUs of a cluster, over
  * all replica counts and placements. The largest of: 1 (the mean load); the least T for which the
  * replicas that shares of at most T need, sum_e max(1, ceil(w_e / T)), fit the slots; the largest

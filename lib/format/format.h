@@ -21,6 +21,7 @@
     X(trtllm)                                                                                      \
     X(ascend)                                                                                      \
     X(vllm)                                                                                        \
+    X(omni)                                                                                        \
     X(snapshot)
 
 /* An open file that is being read. `options` are complete and checked. */
@@ -59,7 +60,8 @@ struct eplb_format {
     struct {
         /* Fills `map`, which the caller clears whether it fails or not. */
         eplb_status (*read)(eplb_reading *reading, eplb_map *map, eplb_error *error);
-        /* Appends the file's text. The placement is valid, all GPUs are live and alike. */
+        /* Appends the file's text. The placement is valid, all GPUs are live, and they and the
+         * layers are alike but for EPLB_FORMAT_UNEVEN_SLOTS. */
         eplb_status (*write)(const eplb_placement *placement, eplb_text *text, eplb_error *error);
     } placement;
 };

@@ -43,7 +43,9 @@ void eplb_map_clear(eplb_map *map)
 {
     eplb_free(&map->hooks, map->layer_ids);
     eplb_free(&map->hooks, map->experts);
-    map->layer_ids = map->experts = NULL;
+    eplb_free(&map->hooks, map->gpu_slots);
+    eplb_free(&map->hooks, map->most_slots);
+    map->layer_ids = map->experts = map->gpu_slots = map->most_slots = NULL;
 }
 
 /* Finds the number of experts and makes sure that every id is one, or -1. */
@@ -51,7 +53,11 @@ static eplb_status find_experts(const eplb_map *map, const eplb_read_options *op
                                 int32_t *experts, eplb_error *error)
 {
     int32_t end = options->experts > 0 ? options->experts : options->max_experts;
-    *experts = options->experts;
+    if (options->experts > 0 && map->width > 0 && map->width != options->experts) {
+        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: %d experts, expected %d", map->name,
+                              map->width, options->experts);
+    }
+    *experts = map->width > 0 ? map->width : options->experts;
     for (int32_t l = 0; l < map->layers; l++) {
         const int32_t *row = eplb_map_row(map, l);
         for (int32_t s = 0; s < map->slots; s++) {
@@ -87,7 +93,7 @@ static eplb_status find_gpus(const eplb_map *map, const eplb_read_options *optio
                               "their number",
                               map->name, map->slots);
     }
-    if (map->slots % *gpus != 0) {
+    if (map->gpu_slots == NULL && map->slots % *gpus != 0) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "%s: %d slots cannot be spread evenly over %d GPUs", map->name,
                               map->slots, *gpus);
@@ -95,12 +101,43 @@ static eplb_status find_gpus(const eplb_map *map, const eplb_read_options *optio
     return EPLB_OK;
 }
 
+/* GPUs with equally many slots, or with as many as the map says of each. */
+static eplb_status make_cluster(const eplb_map *map, const eplb_read_options *options, int32_t gpus,
+                                eplb_cluster **cluster, eplb_error *error)
+{
+    bool uneven = map->gpu_slots != NULL;
+    eplb_status status = eplb_cluster_create(
+        cluster, &map->hooks, gpus, uneven ? 1 : map->slots / gpus, options->gpus_per_node, error);
+    for (int32_t g = 0; g < gpus && uneven && status == EPLB_OK; g++) {
+        status = eplb_cluster_set_slots(*cluster, g, map->most_slots[g], error);
+    }
+    return status;
+}
+
+static bool has_uneven_layers(const eplb_map *map)
+{
+    for (int32_t l = 0; map->gpu_slots != NULL && l < map->layers; l++) {
+        const int32_t *slots = map->gpu_slots + (size_t)l * (size_t)map->gpus;
+        if (memcmp(slots, map->most_slots, (size_t)map->gpus * sizeof(*slots)) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static eplb_status fill(const eplb_map *map, eplb_placement *placement, eplb_error *error)
 {
+    bool uneven = has_uneven_layers(map);
     eplb_status status =
         eplb_placement_set_layer_ids(placement, map->layer_ids, map->model_layers, error);
     for (int32_t l = 0; l < map->layers && status == EPLB_OK; l++) {
-        status = eplb_placement_set_row(placement, l, eplb_map_row(map, l), error);
+        if (uneven) {
+            const int32_t *slots = map->gpu_slots + (size_t)l * (size_t)map->gpus;
+            status = eplb_placement_set_layer_slots(placement, l, slots, error);
+        }
+        if (status == EPLB_OK) {
+            status = eplb_placement_set_row(placement, l, eplb_map_row(map, l), error);
+        }
     }
     return status;
 }
@@ -117,8 +154,7 @@ eplb_status eplb_map_finish(const eplb_map *map, const eplb_read_options *option
         status = find_gpus(map, options, &gpus, error);
     }
     if (status == EPLB_OK) {
-        status = eplb_cluster_create(&cluster, &map->hooks, gpus, map->slots / gpus,
-                                     options->gpus_per_node, error);
+        status = make_cluster(map, options, gpus, &cluster, error);
     }
     if (status == EPLB_OK) {
         status =

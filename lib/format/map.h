@@ -14,6 +14,10 @@ typedef struct eplb_map {
     int32_t model_layers; /* 0: the file does not say */
     int32_t *layer_ids;   /* [layers]; they are 0..layers-1 unless the reader changes them */
     int32_t *experts;     /* [layers][slots] */
+    int32_t width;        /* logical experts; 0: one more than the largest id */
+    int32_t *gpu_slots;   /* [layers][gpus] slots that are not closed; NULL: each GPU has equally
+                           * many */
+    int32_t *most_slots;  /* [gpus] with gpu_slots: the slots of a GPU, the most of any layer */
 } eplb_map;
 
 /* Gives the map its shape and memory. EPLB_ERROR_LIMIT beyond the limits of the options. */

@@ -118,17 +118,6 @@ static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
     return self->header.fortran_order ? open_windows(self, reading, error) : EPLB_OK;
 }
 
-/* An item's bits, the first byte the lowest. */
-static uint64_t load_bits(const char *bytes, size_t size, bool big_endian)
-{
-    const unsigned char *byte = (const unsigned char *)bytes;
-    uint64_t bits = 0;
-    for (size_t i = 0; i < size; i++) {
-        bits |= (uint64_t)byte[i] << 8 * (big_endian ? size - 1 - i : i);
-    }
-    return bits;
-}
-
 static double float_of(uint64_t bits, size_t size)
 {
     if (size == sizeof(float)) {
@@ -145,7 +134,7 @@ static double float_of(uint64_t bits, size_t size)
 /* What an item is; its value is exact for counts, and near enough to be shown for others. */
 static eplb_number_class decode(const eplb_npy_header *header, const char *bytes, double *value)
 {
-    uint64_t bits = load_bits(bytes, header->size, header->big_endian);
+    uint64_t bits = eplb_npy_bits(bytes, header->size, header->big_endian);
     unsigned unused = 64 - 8 * (unsigned)header->size;
     if (header->kind == 'f') {
         *value = float_of(bits, header->size);

@@ -8,7 +8,48 @@
 #include "base/memory.h"
 #include "format/format.h"
 
-/* What no format here can carry: its reader would spread the slots evenly over all GPUs. */
+/* The first format that can carry GPUs and layers with different numbers of slots. */
+static const char *uneven_format(void)
+{
+    size_t i = 0;
+    while ((eplb_format_at(i)->flags & EPLB_FORMAT_UNEVEN_SLOTS) == 0) {
+        i++;
+    }
+    return eplb_format_at(i)->name;
+}
+
+/* The first GPU where a layer has not all slots of the cluster; -1: none. */
+static int32_t find_closed(const eplb_placement *placement, int32_t layer)
+{
+    const eplb_cluster *cluster = eplb_placement_cluster(placement);
+    for (int32_t g = 0; g < eplb_cluster_gpus(cluster); g++) {
+        if (eplb_placement_open_slots_on(placement, layer, g) !=
+            eplb_cluster_gpu_slots(cluster, g)) {
+            return g;
+        }
+    }
+    return -1;
+}
+
+static eplb_status check_layers(const eplb_placement *placement, const eplb_format *format,
+                                eplb_error *error)
+{
+    for (int32_t l = 0; l < eplb_placement_layers(placement); l++) {
+        int32_t gpu = find_closed(placement, l);
+        if (gpu >= 0) {
+            return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                                  "%s cannot carry layers with different numbers of slots: layer "
+                                  "%d has %d of %d on GPU %d; %s can",
+                                  format->name, eplb_placement_layer_ids(placement)[l],
+                                  eplb_placement_open_slots_on(placement, l, gpu),
+                                  eplb_cluster_gpu_slots(eplb_placement_cluster(placement), gpu),
+                                  gpu, uneven_format());
+        }
+    }
+    return EPLB_OK;
+}
+
+/* What most formats cannot carry: their readers spread the slots evenly over all GPUs. */
 static eplb_status check_even(const eplb_placement *placement, const eplb_format *format,
                               eplb_error *error)
 {
@@ -19,11 +60,16 @@ static eplb_status check_even(const eplb_placement *placement, const eplb_format
                               "%s cannot carry dead GPUs: %d of %d are dead", format->name, dead,
                               eplb_cluster_gpus(cluster));
     }
-    if (eplb_cluster_uniform_slots(cluster) == 0) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "%s cannot carry GPUs with different numbers of slots", format->name);
+    if ((format->flags & EPLB_FORMAT_UNEVEN_SLOTS) != 0) {
+        return EPLB_OK;
     }
-    return EPLB_OK;
+    eplb_status status = check_layers(placement, format, error);
+    if (status == EPLB_OK && eplb_cluster_uniform_slots(cluster) == 0) {
+        status = eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                                "%s cannot carry GPUs with different numbers of slots; %s can",
+                                format->name, uneven_format());
+    }
+    return status;
 }
 
 eplb_status eplb_placement_format(const eplb_placement *placement, const eplb_hooks *hooks,

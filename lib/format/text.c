@@ -29,14 +29,19 @@ static bool make_room(eplb_text *text, size_t more)
     return true;
 }
 
-void eplb_text_add(eplb_text *text, const char *string)
+void eplb_text_add_bytes(eplb_text *text, const char *bytes, size_t length)
 {
-    size_t length = strlen(string);
     text->failed = text->failed || !make_room(text, length);
     if (!text->failed) {
-        memcpy(text->bytes + text->length, string, length + 1);
+        memcpy(text->bytes + text->length, bytes, length);
         text->length += length;
+        text->bytes[text->length] = '\0';
     }
+}
+
+void eplb_text_add(eplb_text *text, const char *string)
+{
+    eplb_text_add_bytes(text, string, strlen(string));
 }
 
 void eplb_text_add_integer(eplb_text *text, int64_t value)

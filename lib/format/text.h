@@ -19,6 +19,7 @@ typedef struct eplb_text {
 } eplb_text;
 
 void eplb_text_add(eplb_text *text, const char *string);
+void eplb_text_add_bytes(eplb_text *text, const char *bytes, size_t length);
 void eplb_text_add_integer(eplb_text *text, int64_t value);
 
 /* Appends "1,2,3" with the separator given. */

@@ -79,6 +79,29 @@ eplb_status eplb_cluster_clone(eplb_cluster **out, const eplb_hooks *hooks,
     return status;
 }
 
+eplb_status eplb_cluster_clone_with_slots(eplb_cluster **out, const eplb_hooks *hooks,
+                                          const eplb_cluster *cluster, const int32_t *gpu_slots,
+                                          eplb_error *error)
+{
+    int64_t slots = 0;
+    for (int32_t g = 0; g < cluster->gpus; g++) {
+        slots += gpu_slots[g];
+    }
+    *out = NULL;
+    eplb_status status =
+        eplb_check_range("cluster", "number of slots", slots, 0, EPLB_MAX_SLOTS, error);
+    if (status == EPLB_OK) {
+        status = eplb_cluster_clone(out, hooks, cluster, error);
+    }
+    for (int32_t g = 0; g < cluster->gpus && status == EPLB_OK; g++) {
+        (*out)->gpu[g].slots = gpu_slots[g];
+    }
+    if (status == EPLB_OK) {
+        number_slots(*out);
+    }
+    return status;
+}
+
 void eplb_cluster_destroy(eplb_cluster **cluster)
 {
     if (cluster == NULL || *cluster == NULL) {

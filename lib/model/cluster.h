@@ -20,4 +20,9 @@ struct eplb_cluster {
 eplb_status eplb_cluster_clone(eplb_cluster **out, const eplb_hooks *hooks,
                                const eplb_cluster *cluster, eplb_error *error);
 
+/* A clone whose GPUs have gpu_slots [gpus] slots, each >= 0. */
+eplb_status eplb_cluster_clone_with_slots(eplb_cluster **out, const eplb_hooks *hooks,
+                                          const eplb_cluster *cluster, const int32_t *gpu_slots,
+                                          eplb_error *error);
+
 #endif

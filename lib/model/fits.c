@@ -8,8 +8,7 @@
 #include "model/cluster.h"
 #include "model/placement.h"
 
-/* The fewest slots, equally many on each GPU, that hold all experts. */
-static int64_t fewest_slots(int32_t experts, int32_t gpus)
+int64_t eplb_fewest_slots(int32_t experts, int32_t gpus)
 {
     return ((int64_t)experts + gpus - 1) / gpus * gpus;
 }
@@ -32,7 +31,7 @@ eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots, int
     if (status != EPLB_OK) {
         return status;
     }
-    long long fewest = fewest_slots(experts, gpus);
+    long long fewest = eplb_fewest_slots(experts, gpus);
     long long most = (long long)experts * gpus;
     if (slots < fewest) {
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
@@ -58,7 +57,7 @@ eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots, int
     return EPLB_OK;
 }
 
-static bool has_equal_live_gpus(const eplb_cluster *cluster)
+int32_t eplb_cluster_live_uniform_slots(const eplb_cluster *cluster)
 {
     int32_t slots = -1;
     for (int32_t g = 0; g < cluster->gpus; g++) {
@@ -66,34 +65,79 @@ static bool has_equal_live_gpus(const eplb_cluster *cluster)
             continue;
         }
         if (slots >= 0 && cluster->gpu[g].slots != slots) {
-            return false;
+            return -1;
         }
         slots = cluster->gpu[g].slots;
     }
-    return true;
+    return slots;
 }
 
-eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts, eplb_error *error)
+/* Slots of a GPU: the cluster's, or those given. */
+static int32_t slots_on(const eplb_cluster *cluster, const int32_t *gpu_slots, int32_t gpu)
+{
+    return gpu_slots != NULL ? gpu_slots[gpu] : cluster->gpu[gpu].slots;
+}
+
+/* Slots of the live GPUs; *equal: each of them has equally many. */
+static int32_t live_slots(const eplb_cluster *cluster, const int32_t *gpu_slots, bool *equal)
+{
+    int32_t first = -1;
+    int32_t sum = 0;
+    *equal = true;
+    for (int32_t g = 0; g < cluster->gpus; g++) {
+        if (cluster->gpu[g].alive) {
+            int32_t slots = slots_on(cluster, gpu_slots, g);
+            *equal = *equal && (first < 0 || slots == first);
+            first = slots;
+            sum += slots;
+        }
+    }
+    return sum;
+}
+
+static eplb_status check_fits(const eplb_cluster *cluster, const int32_t *gpu_slots,
+                              int32_t experts, eplb_error *error)
 {
     int32_t live = eplb_cluster_live_gpus(cluster);
-    int32_t slots = eplb_cluster_live_slots(cluster);
+    bool equal;
+    int32_t slots = live_slots(cluster, gpu_slots, &equal);
     if (live == 0) {
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE, "no live GPU among %d", cluster->gpus);
     }
     if (slots < experts) {
-        long long needed = has_equal_live_gpus(cluster) ? fewest_slots(experts, live) : experts;
+        long long needed = equal ? eplb_fewest_slots(experts, live) : experts;
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
                               "%d slots on %d live GPUs do not hold %d experts: at least %lld "
                               "slots (%lld redundant)",
                               slots, live, experts, needed, needed - experts);
     }
     for (int32_t g = 0; g < cluster->gpus; g++) {
-        if (cluster->gpu[g].alive && cluster->gpu[g].slots > experts) {
+        int32_t own = slots_on(cluster, gpu_slots, g);
+        if (cluster->gpu[g].alive && own > experts) {
             return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
                                   "GPU %d has %d slots for %d different experts: at most %d slots "
                                   "a GPU",
-                                  g, cluster->gpu[g].slots, experts, experts);
+                                  g, own, experts, experts);
         }
     }
     return EPLB_OK;
+}
+
+eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts, eplb_error *error)
+{
+    return check_fits(cluster, NULL, experts, error);
+}
+
+eplb_status eplb_placement_check_fits(const eplb_placement *placement, int32_t layer,
+                                      eplb_error *error)
+{
+    const int32_t *gpu_slots = eplb_placement_layer_slots(placement, layer);
+    if (gpu_slots == NULL) {
+        return check_fits(placement->cluster, NULL, placement->experts, error);
+    }
+    eplb_error inner;
+    eplb_status status = check_fits(placement->cluster, gpu_slots, placement->experts, &inner);
+    return status == EPLB_OK ? EPLB_OK
+                             : eplb_error_set(error, status, "layer %d: %.400s",
+                                              placement->layer_ids.ids[layer], inner.message);
 }

@@ -78,7 +78,14 @@ eplb_status eplb_placement_clone(eplb_placement **out, const eplb_hooks *hooks,
            layers * (size_t)placement->slots * sizeof(*placement->map));
     memcpy((*out)->layer_ids.ids, placement->layer_ids.ids, layers * sizeof(int32_t));
     (*out)->layer_ids.model_layers = placement->layer_ids.model_layers;
-    return EPLB_OK;
+    for (int32_t l = 0; l < placement->layers && status == EPLB_OK; l++) {
+        status = eplb_placement_set_layer_slots(*out, l, eplb_placement_layer_slots(placement, l),
+                                                error);
+    }
+    if (status != EPLB_OK) {
+        eplb_placement_destroy(out);
+    }
+    return status;
 }
 
 void eplb_placement_destroy(eplb_placement **placement)
@@ -91,6 +98,7 @@ void eplb_placement_destroy(eplb_placement **placement)
     eplb_cluster_destroy(&self->cluster);
     eplb_free(&hooks, self->layer_ids.ids);
     eplb_free(&hooks, self->map);
+    eplb_free(&hooks, self->open);
     eplb_free(&hooks, self);
     *placement = NULL;
 }
@@ -177,7 +185,7 @@ eplb_status eplb_placement_spread(eplb_placement *placement, int32_t layer, eplb
 {
     eplb_status status = check_layer(placement, layer, placement->map, error);
     if (status == EPLB_OK) {
-        status = eplb_cluster_check_fits(placement->cluster, placement->experts, error);
+        status = eplb_placement_check_fits(placement, layer, error);
     }
     if (status != EPLB_OK) {
         return status;
@@ -186,8 +194,10 @@ eplb_status eplb_placement_spread(eplb_placement *placement, int32_t layer, eplb
     int32_t next = 0;
     for (int32_t g = 0; g < placement->cluster->gpus; g++) {
         int32_t end = placement->cluster->first_slot[g + 1];
+        int32_t open_end = eplb_placement_open_end(placement, layer, g);
         for (int32_t s = placement->cluster->first_slot[g]; s < end; s++) {
-            row[s] = placement->cluster->gpu[g].alive ? next++ % placement->experts : -1;
+            bool usable = placement->cluster->gpu[g].alive && s < open_end;
+            row[s] = usable ? next++ % placement->experts : -1;
         }
     }
     return EPLB_OK;

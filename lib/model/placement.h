@@ -4,6 +4,7 @@
 
 #include <eplb/placement.h>
 
+#include "model/cluster.h"
 #include "model/layer_ids.h"
 
 struct eplb_placement {
@@ -13,15 +14,37 @@ struct eplb_placement {
     int32_t experts;
     int32_t slots;
     eplb_layer_ids layer_ids;
-    int32_t *map; /* [layers][slots] */
+    int32_t *map;  /* [layers][slots] */
+    int32_t *open; /* [layers][gpus] open slots; NULL: all of them, in every layer */
 };
 
 int32_t *eplb_placement_row_of(eplb_placement *placement, int32_t layer);
+
+/* Behind the last open slot of a GPU. */
+static inline int32_t eplb_placement_open_end(const eplb_placement *placement, int32_t layer,
+                                              int32_t gpu)
+{
+    const eplb_cluster *cluster = placement->cluster;
+    return placement->open == NULL
+               ? cluster->first_slot[gpu + 1]
+               : cluster->first_slot[gpu] +
+                     placement->open[(size_t)layer * (size_t)cluster->gpus + (size_t)gpu];
+}
 
 /* EPLB_ERROR_INFEASIBLE, with the nearest number that works, unless every expert finds a slot on a
  * live GPU and every live slot can be filled without an expert twice on one GPU. */
 eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts,
                                     eplb_error *error);
+
+/* The fewest slots, equally many on each GPU, that hold all experts. */
+int64_t eplb_fewest_slots(int32_t experts, int32_t gpus);
+
+/* Slots of each live GPU when they have equally many; -1 when they differ or there is none. */
+int32_t eplb_cluster_live_uniform_slots(const eplb_cluster *cluster);
+
+/* The same for the open slots of one layer. */
+eplb_status eplb_placement_check_fits(const eplb_placement *placement, int32_t layer,
+                                      eplb_error *error);
 
 /* The one place where GPU loads are summed: gpu_loads [gpus] of a row [slots] whose experts have
  * counts [experts] replicas. */

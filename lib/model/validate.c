@@ -35,6 +35,12 @@ static void check_slot(checker *check, int32_t layer, int32_t gpu, int32_t slot)
         }
         return;
     }
+    if (slot >= eplb_placement_open_end(check->placement, layer, gpu)) {
+        if (expert >= 0) {
+            report(check, EPLB_VIOLATION_CLOSED_SLOT, layer, gpu, slot, expert);
+        }
+        return;
+    }
     if (expert < 0) {
         if ((check->flags & EPLB_VALIDATE_ALLOW_EMPTY) == 0) {
             report(check, EPLB_VIOLATION_EMPTY_SLOT, layer, gpu, slot, -1);
@@ -110,6 +116,10 @@ char *eplb_violation_text(const eplb_placement *placement, const eplb_violation 
     case EPLB_VIOLATION_DEAD_GPU:
         snprintf(text, size, "layer %d: expert %d on dead GPU %d (slot %d)", layer,
                  violation->expert, violation->gpu, violation->slot);
+        break;
+    case EPLB_VIOLATION_CLOSED_SLOT:
+        snprintf(text, size, "layer %d: expert %d in slot %d of GPU %d, which the layer closes",
+                 layer, violation->expert, violation->slot, violation->gpu);
         break;
     }
     return text;

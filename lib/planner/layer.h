@@ -16,6 +16,7 @@
 #include <eplb/hooks.h>
 #include <eplb/status.h>
 
+#include "base/sort.h"
 #include "planner/rules.h"
 
 /* Two loads this close, relatively, are the same but for rounding. */
@@ -168,9 +169,6 @@ static inline void eplb_layer_swap_slots(eplb_layer *layer, int32_t s, int32_t t
     layer->replica_slot[layer->slot_replica[s]] = s;
     layer->replica_slot[replica] = t;
 }
-
-/* Sorts ids by key[id], largest first, equal keys by smaller id. `scratch` is as long as `ids`. */
-void eplb_sort_descending(int32_t *ids, int32_t count, const double *key, int32_t *scratch);
 
 /*
  * Replica counts by Adams' method: every expert gets one, each further replica goes to the expert

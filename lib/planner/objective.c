@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include <eplb/plan.h>
+#include <eplb/shares.h>
 
 #include "base/memory.h"
 #include "model/placement.h"
@@ -104,7 +105,7 @@ static eplb_status check(const char *what, const eplb_placement *placement, cons
     return EPLB_OK;
 }
 
-eplb_status eplb_placement_objective(const eplb_placement *placement, int32_t row,
+static eplb_status measure_objective(measure *of, const eplb_placement *placement, int32_t row,
                                      const eplb_load *load, int32_t layer, eplb_objective objective,
                                      double *value, eplb_error *error)
 {
@@ -113,18 +114,46 @@ eplb_status eplb_placement_objective(const eplb_placement *placement, int32_t ro
         return status;
     }
     if (objective == EPLB_OBJECTIVE_SUM || eplb_load_scenarios(load) == 1) {
-        return measure_sum(eplb_placement_imbalance, placement, row, load, layer, value, error);
+        return measure_sum(of, placement, row, load, layer, value, error);
     }
     double mean;
     double largest;
-    status =
-        measure_each(eplb_placement_imbalance, placement, row, load, layer, &mean, &largest, error);
+    status = measure_each(of, placement, row, load, layer, &mean, &largest, error);
     if (status == EPLB_OK) {
         /* A mean of ones can be a rounding error less. */
         mean = mean > 0.0 && mean < 1.0 ? 1.0 : mean;
         *value = objective == EPLB_OBJECTIVE_MAX_OF_MAX ? largest : mean;
     }
     return status;
+}
+
+eplb_status eplb_placement_objective(const eplb_placement *placement, int32_t row,
+                                     const eplb_load *load, int32_t layer, eplb_objective objective,
+                                     double *value, eplb_error *error)
+{
+    return measure_objective(eplb_placement_imbalance, placement, row, load, layer, objective,
+                             value, error);
+}
+
+static eplb_status weighted_imbalance(const eplb_placement *placement, int32_t row,
+                                      const double *loads, double *imbalance, eplb_error *error)
+{
+    double *weights = eplb_alloc(&placement->hooks, (size_t)placement->slots, sizeof(*weights));
+    if (weights == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_shares_best(placement, row, loads, weights, NULL, imbalance, error);
+    eplb_free(&placement->hooks, weights);
+    return status;
+}
+
+eplb_status eplb_placement_weighted_objective(const eplb_placement *placement, int32_t row,
+                                              const eplb_load *load, int32_t layer,
+                                              eplb_objective objective, double *value,
+                                              eplb_error *error)
+{
+    return measure_objective(weighted_imbalance, placement, row, load, layer, objective, value,
+                             error);
 }
 
 eplb_status eplb_placement_traffic(const eplb_placement *placement, int32_t row,

@@ -7,15 +7,8 @@
 #include "model/placement.h"
 #include "planner/hierarchy.h"
 #include "planner/job.h"
+#include "planner/plan.h"
 #include "planner/traffic.h"
-
-struct eplb_plan {
-    eplb_hooks hooks;
-    eplb_placement *placement;
-    eplb_plan_layer *layers;   /* [info.layers] */
-    eplb_plan_choice *choices; /* [info.layers][EPLB_NODE_CHOICES]; NULL: traffic had no price */
-    eplb_plan_info info;
-};
 
 const char *eplb_stop_name(eplb_stop stop)
 {
@@ -209,10 +202,10 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Counts what the result copies, and sums up the layers. */
-static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, eplb_error *error)
+eplb_status eplb_plan_summarise(eplb_plan *plan, const eplb_placement *current, eplb_error *error)
 {
     eplb_plan_info *info = &plan->info;
+    info->has_current = current != NULL;
     for (int32_t l = 0; l < info->layers; l++) {
         eplb_plan_layer *layer = &plan->layers[l];
         if (current != NULL) {
@@ -251,8 +244,8 @@ static eplb_status summarise(eplb_plan *plan, const eplb_placement *current, epl
     return status == EPLB_ERROR_NOMEM ? eplb_out_of_memory(error) : EPLB_OK;
 }
 
-static eplb_status allocate_plan(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
-                                 const eplb_cluster *cluster, bool has_choices, eplb_error *error)
+eplb_status eplb_plan_allocate(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
+                               const eplb_cluster *cluster, bool has_choices, eplb_error *error)
 {
     eplb_plan *plan = eplb_alloc_zeroed(hooks, 1, sizeof(*plan));
     *out = plan;
@@ -280,6 +273,18 @@ static eplb_status allocate_plan(eplb_plan **out, const eplb_hooks *hooks, const
     return status;
 }
 
+eplb_status eplb_plan_check(const eplb_load *load, const eplb_cluster *cluster,
+                            const eplb_placement *current, const eplb_plan_options *options,
+                            eplb_plan_options *complete, eplb_error *error)
+{
+    eplb_plan_options_init(complete);
+    if (options != NULL && !eplb_struct_in(complete, sizeof(*complete), options)) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "plan: options without struct_size: see eplb_plan_options_init");
+    }
+    return check_inputs(load, cluster, current, complete, error);
+}
+
 eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
                              const eplb_cluster *cluster, const eplb_placement *current,
                              const eplb_plan_options *options, eplb_error *error)
@@ -289,21 +294,13 @@ eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const epl
     }
     *out = NULL;
     eplb_plan_options complete;
-    eplb_plan_options_init(&complete);
-    eplb_status status = EPLB_OK;
-    if (options != NULL && !eplb_struct_in(&complete, sizeof(complete), options)) {
-        status = eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                                "plan: options without struct_size: see eplb_plan_options_init");
-    }
-    if (status == EPLB_OK) {
-        status = check_inputs(load, cluster, current, &complete, error);
-    }
+    eplb_status status = eplb_plan_check(load, cluster, current, options, &complete, error);
     if (status != EPLB_OK) {
         return status;
     }
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
     eplb_plan *plan;
-    status = allocate_plan(&plan, &resolved, load, cluster, complete.node_cost >= 0.0, error);
+    status = eplb_plan_allocate(&plan, &resolved, load, cluster, complete.node_cost >= 0.0, error);
     if (status == EPLB_OK) {
         eplb_plan_job job = {.load = load,
                              .cluster = cluster,
@@ -315,8 +312,7 @@ eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const epl
         status = eplb_plan_job_run(&job, &resolved, error);
     }
     if (status == EPLB_OK) {
-        plan->info.has_current = current != NULL;
-        status = summarise(plan, current, error);
+        status = eplb_plan_summarise(plan, current, error);
     }
     if (status != EPLB_OK) {
         eplb_plan_destroy(&plan);
@@ -336,6 +332,7 @@ void eplb_plan_destroy(eplb_plan **plan)
     eplb_placement_destroy(&self->placement);
     eplb_free(&hooks, self->layers);
     eplb_free(&hooks, self->choices);
+    eplb_free(&hooks, self->budget_layers);
     eplb_free(&hooks, self);
     *plan = NULL;
 }

@@ -7,6 +7,8 @@
 
 /* One layer under repair. */
 typedef struct repair {
+    const eplb_placement *placement;
+    int32_t layer;
     const eplb_cluster *cluster;
     int32_t experts;
     int32_t slots;
@@ -36,7 +38,13 @@ static bool appears_before(const repair *r, int32_t gpu, int32_t slot)
     return false;
 }
 
-/* Empties slots on dead GPUs and second copies on a GPU. */
+/* Behind the last slot of a GPU that the layer has. */
+static int32_t end_of(const repair *r, int32_t gpu)
+{
+    return eplb_placement_open_end(r->placement, r->layer, gpu);
+}
+
+/* Empties slots on dead GPUs, closed ones, and second copies on a GPU. */
 static void remove_wrong(repair *r)
 {
     memset(r->count, 0, (size_t)r->experts * sizeof(*r->count));
@@ -46,7 +54,7 @@ static void remove_wrong(repair *r)
             if (expert < 0) {
                 continue;
             }
-            if (r->cluster->gpu[g].alive && !appears_before(r, g, s)) {
+            if (r->cluster->gpu[g].alive && s < end_of(r, g) && !appears_before(r, g, s)) {
                 r->count[expert]++;
             } else {
                 r->row[s] = -1;
@@ -65,7 +73,7 @@ static int32_t cheapest_slot(const repair *r)
         if (!r->cluster->gpu[g].alive) {
             continue;
         }
-        for (int32_t s = r->cluster->first_slot[g]; s < r->cluster->first_slot[g + 1]; s++) {
+        for (int32_t s = r->cluster->first_slot[g]; s < end_of(r, g); s++) {
             int32_t expert = r->row[s];
             if (expert < 0) {
                 return s;
@@ -122,7 +130,7 @@ static void fill_empty(repair *r)
         if (!r->cluster->gpu[g].alive) {
             continue;
         }
-        for (int32_t s = r->cluster->first_slot[g]; s < r->cluster->first_slot[g + 1]; s++) {
+        for (int32_t s = r->cluster->first_slot[g]; s < end_of(r, g); s++) {
             if (r->row[s] < 0) {
                 r->row[s] = neediest_without(r, g);
                 r->count[r->row[s]]++;
@@ -157,7 +165,11 @@ static eplb_status check_shapes(const eplb_placement *placement, const eplb_load
                               eplb_load_layers(load), eplb_load_experts(load), placement->layers,
                               placement->experts);
     }
-    return eplb_cluster_check_fits(placement->cluster, placement->experts, error);
+    eplb_status status = EPLB_OK;
+    for (int32_t l = 0; l < placement->layers && status == EPLB_OK; l++) {
+        status = eplb_placement_check_fits(placement, l, error);
+    }
+    return status;
 }
 
 static eplb_status layer_loads(const eplb_load *load, int32_t layer, repair *r, eplb_error *error)
@@ -179,8 +191,10 @@ eplb_status eplb_placement_repair(eplb_placement *placement, const eplb_load *lo
         return status;
     }
     const eplb_hooks *hooks = &placement->hooks;
-    repair r = {
-        .cluster = placement->cluster, .experts = placement->experts, .slots = placement->slots};
+    repair r = {.placement = placement,
+                .cluster = placement->cluster,
+                .experts = placement->experts,
+                .slots = placement->slots};
     r.before = eplb_alloc(hooks, (size_t)r.slots, sizeof(*r.before));
     r.count = eplb_alloc(hooks, (size_t)r.experts, sizeof(*r.count));
     r.load = eplb_alloc(hooks, (size_t)r.experts, sizeof(*r.load));
@@ -194,6 +208,7 @@ eplb_status eplb_placement_repair(eplb_placement *placement, const eplb_load *lo
     int64_t total = 0;
     for (int32_t l = 0; l < placement->layers && status == EPLB_OK; l++) {
         status = layer_loads(load, l, &r, error);
+        r.layer = l;
         r.row = eplb_placement_row_of(placement, l);
         total += repair_layer(&r);
     }

@@ -36,8 +36,8 @@ static eplb_status check_limits(const eplb_rules *rules, const eplb_shape *shape
     return EPLB_OK;
 }
 
-static eplb_status check_pins(const eplb_plan_options *options, const eplb_cluster *cluster,
-                              int32_t layers, int32_t experts, eplb_error *error)
+eplb_status eplb_rules_check_pins(const eplb_plan_options *options, const eplb_cluster *cluster,
+                                  int32_t layers, int32_t experts, eplb_error *error)
 {
     for (int32_t i = 0; i < options->pin_count; i++) {
         const eplb_pin *pin = &options->pins[i];
@@ -67,7 +67,7 @@ eplb_status eplb_rules_init(eplb_rules *rules, const eplb_hooks *hooks, const ep
                           .pin_count = options->pin_count};
     eplb_status status = check_limits(rules, shape, error);
     if (status == EPLB_OK) {
-        status = check_pins(options, cluster, layers, shape->experts, error);
+        status = eplb_rules_check_pins(options, cluster, layers, shape->experts, error);
     }
     if (status != EPLB_OK || options->spread_nodes == 0) {
         return status;

@@ -20,6 +20,11 @@ typedef struct eplb_rules {
     int32_t pin_count;
 } eplb_rules;
 
+/* EPLB_ERROR_ARGUMENT for a pin to what does not exist, EPLB_ERROR_INFEASIBLE for one to a dead
+ * GPU, of a plan of so many layers and experts. */
+eplb_status eplb_rules_check_pins(const eplb_plan_options *options, const eplb_cluster *cluster,
+                                  int32_t layers, int32_t experts, eplb_error *error);
+
 /* Makes the rules of the options for the live GPUs of the shape and a load of so many layers.
  * EPLB_ERROR_INFEASIBLE when they do not fit the slots, EPLB_ERROR_ARGUMENT for a pin to what does
  * not exist. */

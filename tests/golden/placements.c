@@ -34,8 +34,8 @@ static void assert_golden(const char *directory, const char *format, const char 
     size_t size;
     char *expected = test_read_file(golden.text, &expected_size);
     char *written = test_read_file(path.text, &size);
-    assert_string_equal(written, expected);
     assert_int_equal(size, expected_size);
+    assert_memory_equal(written, expected, size);
     free(expected);
     free(written);
     eplb_placement_destroy(&placement);
@@ -61,5 +61,11 @@ static void vllm_bytes_are_as_before(void **state)
     assert_golden(*state, "vllm", "../golden/placement.vllm.json");
 }
 
+static void omni_bytes_are_as_before(void **state)
+{
+    assert_golden(*state, "omni", "../golden/placement.omni.npy");
+}
+
 TEST_MAIN(IN_DIRECTORY(sglang_bytes_are_as_before), IN_DIRECTORY(trtllm_bytes_are_as_before),
-          IN_DIRECTORY(ascend_bytes_are_as_before), IN_DIRECTORY(vllm_bytes_are_as_before))
+          IN_DIRECTORY(ascend_bytes_are_as_before), IN_DIRECTORY(vllm_bytes_are_as_before),
+          IN_DIRECTORY(omni_bytes_are_as_before))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What every plan promises, on random instances, and against brute force on tiny ones. */
+#include "brute_force.h"
 #include "instance.h"
 #include "planning.h"
 
@@ -210,87 +211,26 @@ static void plans_keep_their_rules(void **state)
 #define TINY_GPUS 3
 #define TINY_SCENARIOS 3
 
-/* Tries every set of experts on every GPU: sets of `size` experts as bits. */
-typedef struct brute_force {
-    double loads[TINY_SCENARIOS][TINY_EXPERTS];
-    int32_t scenarios;
-    bool largest_counts; /* of the scenarios, instead of their mean */
-    int32_t experts;
-    int32_t gpus;
-    int32_t slots_per_gpu;
-    uint32_t chosen[TINY_GPUS];
-    double best;
-} brute_force;
-
-static double imbalance_of_choice(const brute_force *b, const double *loads, const int32_t *count)
-{
-    double worst = 0.0;
-    double total = 0.0;
-    for (int32_t g = 0; g < b->gpus; g++) {
-        double load = 0.0;
-        for (int32_t e = 0; e < b->experts; e++) {
-            load += b->chosen[g] >> e & 1u ? loads[e] / count[e] : 0.0;
-        }
-        worst = load > worst ? load : worst;
-        total += load;
-    }
-    return worst / total * b->gpus;
-}
-
-static void score_choice(brute_force *b)
-{
-    int32_t count[TINY_EXPERTS] = {0};
-    for (int32_t e = 0; e < b->experts; e++) {
-        for (int32_t g = 0; g < b->gpus; g++) {
-            count[e] += (int32_t)(b->chosen[g] >> e & 1u);
-        }
-        if (count[e] == 0) {
-            return;
-        }
-    }
-    double value = 0.0;
-    for (int32_t k = 0; k < b->scenarios; k++) {
-        double imbalance = imbalance_of_choice(b, b->loads[k], count);
-        value = !b->largest_counts  ? value + imbalance / b->scenarios
-                : imbalance > value ? imbalance
-                                    : value;
-    }
-    b->best = value < b->best ? value : b->best;
-}
-
-static void try_gpu(brute_force *b, int32_t gpu)
-{
-    if (gpu >= b->gpus || gpu >= TINY_GPUS) {
-        score_choice(b);
-        return;
-    }
-    for (uint32_t set = 0; set < 1u << b->experts; set++) {
-        int32_t size = 0;
-        for (uint32_t bits = set; bits != 0; bits &= bits - 1) {
-            size++;
-        }
-        if (size == b->slots_per_gpu) {
-            b->chosen[gpu] = set;
-            try_gpu(b, gpu + 1);
-        }
-    }
-}
-
 static brute_force draw_tiny(eplb_random *random, int32_t least_slots, int32_t most_slots,
                              int32_t most_scenarios)
 {
-    brute_force b = {.best = INFINITY};
+    brute_force b = {.best = INFINITY, .min_replicas = 1};
     b.gpus = draw(random, 2, TINY_GPUS);
-    b.slots_per_gpu = draw(random, least_slots, most_slots);
-    int32_t most = b.gpus * b.slots_per_gpu;
-    b.experts = draw(random, b.slots_per_gpu, most < TINY_EXPERTS ? most : TINY_EXPERTS);
+    b.max_replicas = b.gpus;
+    int32_t slots_per_gpu = draw(random, least_slots, most_slots);
+    for (int32_t g = 0; g < b.gpus; g++) {
+        b.slots[g] = slots_per_gpu;
+    }
+    int32_t most = b.gpus * slots_per_gpu;
+    b.experts = draw(random, slots_per_gpu, most < TINY_EXPERTS ? most : TINY_EXPERTS);
     b.scenarios = draw(random, 1, most_scenarios);
     b.largest_counts = draw(random, 0, 1) == 1;
     for (int32_t k = 0; k < b.scenarios; k++) {
         draw_loads(random, b.loads[k], b.experts);
         b.loads[k][0] += 1.0; /* some load there is */
+        b.weights[k] = 1.0 / b.scenarios;
     }
-    try_gpu(&b, 0);
+    brute_try(&b, 0);
     return b;
 }
 
@@ -306,7 +246,7 @@ static eplb_plan_layer plan_tiny(const brute_force *b)
     for (int32_t k = 0; k < b->scenarios; k++) {
         assert_ok(eplb_load_set_row(load, k, 0, b->loads[k], NULL), NULL);
     }
-    assert_ok(eplb_cluster_create(&cluster, NULL, b->gpus, b->slots_per_gpu, 0, NULL), NULL);
+    assert_ok(eplb_cluster_create(&cluster, NULL, b->gpus, b->slots[0], 0, NULL), NULL);
     assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, NULL), NULL);
     eplb_plan_layer layer = layer_of(plan, 0);
     eplb_plan_destroy(&plan);
@@ -354,9 +294,9 @@ static void no_bound_is_above_brute_force(void **state)
         eplb_random random;
         eplb_random_seed(&random, seed);
         brute_force b = draw_tiny(&random, 2, 3, 1);
-        double bound = bound_of(b.loads[0], b.experts, b.gpus, b.slots_per_gpu);
+        double bound = bound_of(b.loads[0], b.experts, b.gpus, b.slots[0]);
         assert_true(bound <= b.best * (1.0 + 1e-12));
-        tight += b.slots_per_gpu == 2 && bound >= b.best * (1.0 - 1e-5);
+        tight += b.slots[0] == 2 && bound >= b.best * (1.0 - 1e-5);
     }
     print_message("%d bounds for two slots a GPU are the optimum\n", tight);
     assert_true(tight > 900);

@@ -31,9 +31,10 @@ static void what_is_no_placement_names_the_known_formats(void **state)
     assert_status(eplb_placement_read(&placement, NULL, path.text, NULL, NULL, &error),
                   EPLB_ERROR_PARSE, &error);
 #ifdef HAVE_YAML
-    assert_contains(error.message, "no known format of placements (sglang, trtllm, ascend, vllm)");
+    assert_contains(error.message,
+                    "no known format of placements (sglang, trtllm, ascend, vllm, omni)");
 #else
-    assert_contains(error.message, "no known format of placements (sglang, ascend, vllm)");
+    assert_contains(error.message, "no known format of placements (sglang, ascend, vllm, omni)");
 #endif
     assert_null(placement);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The planner's steps on random layers: each keeps what it promises to the next. */
-#include "property/instance.h"
+#include "instance.h"
 
 #include "base/memory.h"
 #include "model/placement.h"

@@ -3,7 +3,7 @@
 
 #include <eplb/random.h>
 
-#include "planner/layer.h"
+#include "base/sort.h"
 
 static void ids_come_by_key_and_equal_keys_by_id(void **state)
 {

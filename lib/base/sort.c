@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
+#include "base/sort.h"
 
-#include "planner/layer.h"
+#include <stdbool.h>
+#include <string.h>
 
 /* Runs of this many ids are sorted by insertion before they are merged. */
 #define RUN 16

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What a plan is made of, for those that make one. */
+#ifndef EPLB_PLANNER_PLAN_H
+#define EPLB_PLANNER_PLAN_H
+
+#include <eplb/layer_budget.h>
+
+#include "planner/job.h"
+
+struct eplb_plan {
+    eplb_hooks hooks;
+    eplb_placement *placement;
+    eplb_plan_layer *layers;   /* [info.layers] */
+    eplb_plan_choice *choices; /* [info.layers][EPLB_NODE_CHOICES]; NULL: traffic had no price */
+    eplb_plan_info info;
+    eplb_layer_budget_layer *budget_layers; /* [info.layers]; NULL: made without a budget */
+    eplb_layer_budget_info budget;
+};
+
+/* Checks what eplb_plan_create is given; `complete` gets the options with their defaults. */
+eplb_status eplb_plan_check(const eplb_load *load, const eplb_cluster *cluster,
+                            const eplb_placement *current, const eplb_plan_options *options,
+                            eplb_plan_options *complete, eplb_error *error);
+
+/* Makes a plan whose placement is empty. On failure it is to be destroyed, too. */
+eplb_status eplb_plan_allocate(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
+                               const eplb_cluster *cluster, bool has_choices, eplb_error *error);
+
+/* Counts what the result copies, and sums up the layers. */
+eplb_status eplb_plan_summarise(eplb_plan *plan, const eplb_placement *current, eplb_error *error);
+
+#endif
