@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "byte_size.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,21 +44,4 @@ bool parse_byte_size(const char *text, const char *end, int64_t *bytes)
     }
     *bytes = (int64_t)product;
     return true;
-}
-
-char *format_byte_size(int64_t bytes, char *text, size_t size)
-{
-    static const char *const names[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-    if (bytes < 1024) {
-        snprintf(text, size, "%" PRId64 " B", bytes);
-        return text;
-    }
-    double value = (double)bytes / 1024.0;
-    size_t unit = 0;
-    while (value >= 1024.0 && unit + 1 < sizeof(names) / sizeof(names[0])) {
-        value /= 1024.0;
-        unit++;
-    }
-    snprintf(text, size, "%.4g %s", value, names[unit]);
-    return text;
 }

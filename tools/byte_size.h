@@ -18,8 +18,4 @@
  */
 bool parse_byte_size(const char *text, const char *end, int64_t *bytes);
 
-/* "42 MiB", "80 GiB", "1.5 TiB", "17 B": four digits and the largest unit below the size. Returns
- * `text`. */
-char *format_byte_size(int64_t bytes, char *text, size_t size);
-
 #endif

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-#include "byte_size.h"
+#include <eplb/price.h>
+
 #include "message.h"
 
 /* Slots of one GPU; an error names it where GPUs differ. */
@@ -57,7 +58,7 @@ static eplb_status check_room(const eplb_cluster *cluster, const gpu_memory *mem
         error, EPLB_ERROR_INFEASIBLE,
         "the memory of %d GPUs holds %d slots of a layer for %d experts: %d slots "
         "a GPU need %s beyond the reserve",
-        gpus, slots, experts, each, format_byte_size(needed, text, sizeof(text)));
+        gpus, slots, experts, each, eplb_bytes_text(needed, text, sizeof(text)));
 }
 
 eplb_status memory_cluster(eplb_cluster **out, const gpu_memory *memory, int32_t gpus,

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "byte_size.h"
+#include <eplb/price.h>
+
 #include "line.h"
 #include "message.h"
 #include "plan_report.h"
@@ -59,10 +60,10 @@ static void print_memory(const plan_report *self, FILE *out)
     char slots[96];
     bool differ = self->fewest_sum < self->most_sum;
     fprintf(out, "Weights of experts on a GPU: %s%s%s (%s x %s)\n",
-            differ ? format_byte_size(self->fewest_bytes, fewest, sizeof(fewest)) : "",
-            differ ? " to " : "", format_byte_size(self->most_bytes, most, sizeof(most)),
+            differ ? eplb_bytes_text(self->fewest_bytes, fewest, sizeof(fewest)) : "",
+            differ ? " to " : "", eplb_bytes_text(self->most_bytes, most, sizeof(most)),
             slots_of_layers(self, slots, sizeof(slots)),
-            format_byte_size(self->expert_bytes, expert, sizeof(expert)));
+            eplb_bytes_text(self->expert_bytes, expert, sizeof(expert)));
 }
 
 /* "288 slots, 32 redundant", or "270 to 310 slots, 14 to 54 redundant" where layers differ. */
@@ -252,7 +253,7 @@ static void print_price(const plan_report *self, FILE *out)
             (double)self->copies / (double)self->layers);
     if (self->expert_bytes > 0) {
         char bytes[32];
-        fprintf(out, ", %s", format_byte_size(self->bytes_to_copy, bytes, sizeof(bytes)));
+        fprintf(out, ", %s", eplb_bytes_text(self->bytes_to_copy, bytes, sizeof(bytes)));
     }
     fputc(')', out);
     if (self->scored_layers > 0) {

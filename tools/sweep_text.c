@@ -2,7 +2,8 @@
 /* A sweep for people: a row for each plan, and the answer for each number of GPUs. */
 #include <inttypes.h>
 
-#include "byte_size.h"
+#include <eplb/price.h>
+
 #include "message.h"
 #include "sweep.h"
 
@@ -41,7 +42,7 @@ static void print_row(const sweep_row *row, FILE *out)
     const plan_scenario *worst = sweep_worst_scenario(row);
     char weights[32] = "-";
     if (report->expert_bytes > 0) {
-        format_byte_size(report->most_bytes, weights, sizeof(weights));
+        eplb_bytes_text(report->most_bytes, weights, sizeof(weights));
     }
     fprintf(out, "%7" PRId32 " %10" PRId32 " %10" PRId32 " %10.4f %10.4f %10.4f %10.4f %12s",
             row->gpus, row->redundant, row->slots_per_gpu, report->after.mean, report->after.worst,

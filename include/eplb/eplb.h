@@ -10,6 +10,7 @@
 #include <eplb/load.h>
 #include <eplb/placement.h>
 #include <eplb/plan.h>
+#include <eplb/price.h>
 #include <eplb/random.h>
 #include <eplb/refine.h>
 #include <eplb/router.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "../support.h"
 
+#include <eplb/price.h>
+
 #include "byte_size.h"
 
 typedef struct readable {
@@ -85,7 +87,7 @@ static void sizes_are_written_in_the_largest_unit_below_them(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[32];
-        assert_string_equal(format_byte_size(cases[i].bytes, text, sizeof(text)), cases[i].text);
+        assert_string_equal(eplb_bytes_text(cases[i].bytes, text, sizeof(text)), cases[i].text);
     }
 }
 
