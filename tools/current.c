@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "current.h"
 
-#include <stdbool.h>
-
-static bool are_indices(const int32_t *ids, int32_t layers)
+bool are_layer_indices(const int32_t *ids, int32_t layers)
 {
     return ids[layers - 1] == layers - 1; /* ids ascend from 0 or more */
 }
@@ -54,10 +52,10 @@ static eplb_status match_moe_layers(const eplb_placement *placement, const char 
         return eplb_error_set(error, EPLB_ERROR_DATA, "%s: %d layers, but the loads have %d", path,
                               eplb_placement_layers(placement), layers);
     }
-    if (are_indices(ids, layers)) {
+    if (are_layer_indices(ids, layers)) {
         return EPLB_OK;
     }
-    if (are_indices(load_ids, layers) && eplb_load_model_layers(load) == 0) {
+    if (are_layer_indices(load_ids, layers) && eplb_load_model_layers(load) == 0) {
         return eplb_load_set_layer_ids(load, ids, eplb_placement_model_layers(placement), error);
     }
     for (int32_t l = 0; l < layers; l++) {
@@ -90,11 +88,11 @@ static eplb_status copy_rows(eplb_placement *to, const eplb_placement *from, con
     return status;
 }
 
-static eplb_status check_valid(const eplb_placement *placement, const char *path, eplb_error *error)
+eplb_status check_placement(const eplb_placement *placement, const char *path, uint32_t flags,
+                            eplb_error *error)
 {
     eplb_error violation;
-    eplb_status status = eplb_placement_validate(
-        placement, EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, &violation);
+    eplb_status status = eplb_placement_validate(placement, flags, &violation);
     return status == EPLB_OK ? EPLB_OK
                              : eplb_error_set(error, status, "%s: %.400s", path, violation.message);
 }
@@ -116,7 +114,10 @@ static eplb_status align(eplb_placement **out, const eplb_placement *read, const
     if (status == EPLB_OK) {
         status = copy_rows(*out, read, path, all_model_layers, error);
     }
-    return status == EPLB_OK ? check_valid(*out, path, error) : status;
+    return status == EPLB_OK
+               ? check_placement(*out, path,
+                                 EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, error)
+               : status;
 }
 
 eplb_status read_current(eplb_placement **out, const char *path, eplb_load *load,

@@ -2,6 +2,8 @@
 #ifndef EPLB_TOOLS_CURRENT_H
 #define EPLB_TOOLS_CURRENT_H
 
+#include <stdbool.h>
+
 #include <eplb/format.h>
 
 /*
@@ -13,5 +15,12 @@
 eplb_status read_current(eplb_placement **out, const char *path, eplb_load *load,
                          const eplb_read_options *options, const eplb_hooks *hooks,
                          eplb_error *error);
+
+/* Whether ascending layer ids are 0..layers-1: they may be those of MoE layers only. */
+bool are_layer_indices(const int32_t *ids, int32_t layers);
+
+/* As eplb_placement_validate, with the file in the message. */
+eplb_status check_placement(const eplb_placement *placement, const char *path, uint32_t flags,
+                            eplb_error *error);
 
 #endif

@@ -16,8 +16,8 @@ typedef struct parser {
     char **argv;
     int next; /* argument to look at */
     char *values;
-    bool *seen; /* [option_count] */
-    bool has_operand;
+    bool *seen;      /* [option_count] */
+    size_t operands; /* seen */
     bool help;
 } parser;
 
@@ -312,16 +312,24 @@ static int parse_option(parser *self, const char *argument)
     return set_value(self, opt, text);
 }
 
+/* What the help calls the next operand; NULL: there are no more. */
+static const char *next_operand(const parser *self)
+{
+    const size_t most = sizeof(self->command->operands) / sizeof(self->command->operands[0]);
+    return self->operands < most ? self->command->operands[self->operands] : NULL;
+}
+
 static int parse_operand(parser *self, const char *argument)
 {
-    if (self->command->operand == NULL || self->has_operand) {
+    const char *name = next_operand(self);
+    if (name == NULL) {
         return usage_error(self->command->name, "unexpected argument '%s'", argument);
     }
     if (*argument == '\0') {
-        return usage_error(self->command->name, "%s '': empty", self->command->operand);
+        return usage_error(self->command->name, "%s '': empty", name);
     }
-    self->has_operand = true;
-    *(const char **)(void *)(self->values + self->command->operand_target) = argument;
+    size_t target = self->command->operand_targets[self->operands++];
+    *(const char **)(void *)(self->values + target) = argument;
     return EXIT_DONE;
 }
 
@@ -344,8 +352,8 @@ static int parse_arguments(parser *self)
             status = parse_option(self, argument);
         }
     }
-    if (status == EXIT_DONE && self->command->operand != NULL && !self->has_operand) {
-        status = usage_error(self->command->name, "%s is missing", self->command->operand);
+    if (status == EXIT_DONE && next_operand(self) != NULL) {
+        status = usage_error(self->command->name, "%s is missing", next_operand(self));
     }
     return status;
 }

@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What whole numbers and amounts are where the default is not a value of theirs. */
+#define NOT_GIVEN (-1)
+
 /* What an option's value is, and the type of its target. */
 typedef enum option_kind {
     OPTION_FLAG,   /* bool; takes no value */
@@ -58,9 +61,9 @@ typedef struct command {
     const char *example; /* a real command line and what it does */
     const option *options;
     size_t option_count;
-    const char *operand;   /* what the help calls the one required operand; NULL: none is taken */
-    size_t operand_target; /* const char *: offset in the values */
-    bool lists_formats;    /* the help ends with the file formats */
+    const char *operands[2];   /* what the help calls the required operands; NULL: none is taken */
+    size_t operand_targets[2]; /* const char *: offsets in the values */
+    bool lists_formats;        /* the help ends with the file formats */
 } command;
 
 /*

@@ -5,8 +5,6 @@
 
 #include "options.h"
 
-#define NOT_GIVEN (-1)
-
 typedef struct plan_values {
     text_list loads;
     const char *from;

@@ -42,8 +42,8 @@ static const command validate = {
     .example = "eplb validate map.json --gpus 32 --experts 256",
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),
-    .operand = "FILE",
-    .operand_target = AT(file),
+    .operands = {"FILE"},
+    .operand_targets = {AT(file)},
     .lists_formats = true,
 };
 

@@ -6,6 +6,7 @@
 #define SHAPE " --gpus 4 --slots 8 --out new"
 #define GOOD "plan --load good.jsonl" SHAPE
 #define BY_MEMORY "plan --load good.jsonl --gpus 4 --out new"
+#define DIFF "diff map.json map.json --gpus 4"
 #define SWEEP "sweep --load good.jsonl --gpus 2,4 --redundant 0,8"
 
 typedef struct refusal {
@@ -35,6 +36,13 @@ static const refusal wrong_commands[] = {
     {"plan --load good.jsonl --gpus 4 --slots 8 --json --out -", 2, "--json and --out -"},
     {"plan --load - --load -" SHAPE, 2, "standard input can be read once"},
     {"plan --load - --current -" SHAPE, 2, "standard input can be read once"},
+    {"diff", 2, "OLD is missing"},
+    {"diff map.json --gpus 4", 2, "NEW is missing"},
+    {"diff map.json map.json map.json --gpus 4", 2, "unexpected argument 'map.json'"},
+    {"diff - - --gpus 4", 2, "standard input can be read once"},
+    {DIFF " --slices 2", 2, "--slices goes with --load"},
+    {DIFF " --objective sum", 2, "--objective goes with --load"},
+    {DIFF " --stall 0", 2, "--stall goes with --load"},
     {"validate", 2, "FILE is missing"},
     {"validate map.json map.json --gpus 4", 2, "unexpected argument 'map.json'"},
     {BY_MEMORY " --gpu-memory 1GiB", 2, "--gpu-memory needs --expert-bytes SIZE or --model FILE"},
@@ -197,6 +205,27 @@ static const refusal wrong_values[] = {
     {SWEEP " --effort 0", 2, "--effort '0'"},
     {SWEEP " --threads 0", 2, "--threads '0'"},
     {SWEEP " --json=1", 2, "--json takes no value"},
+    {DIFF " --load=", 2, "--load ''"},
+    {DIFF " --load map.json", 1, "map.json: "},
+    {DIFF " --load good.jsonl --slices 0", 2, "--slices '0'"},
+    {DIFF " --load good.jsonl --objective mean", 2, "--objective 'mean'"},
+    {DIFF " --from csv", 2, "--from 'csv': not one of"},
+    {"diff map.json map.json --gpus 0", 2, "--gpus '0'"},
+    {"diff map.json map.json --gpus 3", 1, "map.json: "},
+    {"diff map.json map.json", 2, "give their number with --gpus N"},
+    {DIFF " --gpus-per-node x", 2, "--gpus-per-node 'x'"},
+    {DIFF " --experts 0", 2, "--experts '0'"},
+    {DIFF " --experts 7", 1, "map.json: "},
+    {DIFF " --dense-layers 2-1", 2, "--dense-layers '2-1'"},
+    {DIFF " --dense-layers 5", 1, "map.json: 2 layers, of which 1 are to be dense"},
+    {DIFF " --model missing.json", 1, "missing.json: "},
+    {DIFF " --expert-bytes 0", 2, "--expert-bytes '0'"},
+    {DIFF " --load good.jsonl --bandwidth 400G", 2, "--bandwidth needs two numbers"},
+    {DIFF " --load good.jsonl --bandwidth 400G,0", 2, "--bandwidth '0'"},
+    {DIFF " --load good.jsonl --interval 0", 2, "--interval '0'"},
+    {DIFF " --load good.jsonl --step-time 0", 2, "--step-time '0'"},
+    {DIFF " --load good.jsonl --stall 2", 2, "--stall '2'"},
+    {DIFF " --json=1", 2, "--json takes no value"},
     {"validate map.json --gpus 0", 2, "--gpus '0'"},
     {"validate map.json --gpus 3", 1, "map.json: "},
     {"validate map.json", 2, "give their number with --gpus N"},
@@ -349,8 +378,8 @@ static bool is_tried(const char *command, const char *option)
 
 static void every_option_is_tried_with_a_wrong_value(void **state)
 {
-    static const char *const commands[] = {"plan", "sweep", "validate", "synth"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const commands[] = {"plan", "sweep", "diff", "validate", "synth"};
+    for (size_t i = 0; i < 5; i++) {
         const char *arguments[] = {commands[i], "--help", NULL};
         run_result help = run_arguments(*state, arguments);
         int options = 0;
