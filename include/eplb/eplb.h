@@ -11,6 +11,7 @@
 #include <eplb/placement.h>
 #include <eplb/plan.h>
 #include <eplb/random.h>
+#include <eplb/rebalance.h>
 #include <eplb/refine.h>
 #include <eplb/router.h>
 #include <eplb/shares.h>
