@@ -10,7 +10,10 @@
  * most, until that is so. */
 #define REPEATS 32
 
-static const int32_t beams[] = {1, 1, 2, 3, 4, 8, 16, 32, 64};
+#define CURVE_STEEPNESS 3.0f
+
+/* States of a level by the plan's effort. */
+static const int32_t beams[] = {1, 1, 1, 1, 1, 2, 4, 8, 16};
 
 eplb_status eplb_rebalance_worker_init(eplb_rebalance_worker *w, eplb_rebalance_job *job,
                                        eplb_error *error)
@@ -165,7 +168,9 @@ static void run(search *s, const int32_t *start)
     const eplb_trail_visitor visitor = {
         .value = value_of, .context = s->w, .level = end_level, .level_context = s};
     double threshold = s->target > 0.0 ? s->target : s->enough;
-    eplb_trail_run(&s->w->trail, start, (float)threshold, &visitor);
+    /* A curve is to be good everywhere, not only at its end. */
+    float steepness = s->target > 0.0 ? 0.0f : CURVE_STEEPNESS;
+    eplb_trail_run(&s->w->trail, start, (float)threshold, steepness, &visitor);
     s->trace->moves += s->w->trail.moves;
 }
 

@@ -287,10 +287,11 @@ static void begin(eplb_trail *trail, const int32_t *start)
         (eplb_trail_move){.parent = first, .slot = 0, .other = -1, .expert = start[0], .key = key};
 }
 
-void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold,
+void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold, float steepness,
                     const eplb_trail_visitor *visitor)
 {
     trail->threshold = threshold;
+    trail->steepness = steepness;
     begin(trail, start);
     trail->level = eplb_trail_copies(trail, start);
     for (int32_t number = 0;; number++) {

@@ -47,6 +47,7 @@ typedef struct eplb_trail {
     int32_t scenarios;
     int32_t groups; /* of lanes */
     float threshold;
+    float steepness;       /* how much more large excesses count: as x + steepness x^2 */
     int32_t most_incoming; /* copies into one GPU; -1: no limit */
     eplb_lanes *load;      /* [experts][groups] the mean GPU has 1 */
     eplb_lanes *weight;    /* [groups] of the scenarios */
@@ -131,9 +132,9 @@ typedef struct eplb_trail_visitor {
     void *level_context;
 } eplb_trail_visitor;
 
-/* Searches from a valid placement [slots] on, which level 0 stands for whatever it copies, until
- * the visitor ends it or no move leads on. */
-void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold,
+/* Searches from a valid placement [slots] on, whose copies are the first level, until the visitor
+ * ends it or no move leads on. */
+void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold, float steepness,
                     const eplb_trail_visitor *visitor);
 
 /* The moves from the state at hand, offered to the queues. */
@@ -156,8 +157,5 @@ static inline uint64_t eplb_trail_key(int32_t gpu, int32_t expert)
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
-
-/* How much more large excesses count: an excess x is x + STEEPNESS x^2. */
-#define EPLB_TRAIL_STEEPNESS 3.0f
 
 #endif

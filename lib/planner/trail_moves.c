@@ -19,7 +19,7 @@ static inline float excess_with(const eplb_trail *trail, const eplb_lanes *heigh
 {
     eplb_lanes threshold = eplb_lanes_of(trail->threshold);
     eplb_lanes one = eplb_lanes_of(1.0f);
-    eplb_lanes steep = eplb_lanes_of(EPLB_TRAIL_STEEPNESS);
+    eplb_lanes steep = eplb_lanes_of(trail->steepness);
     eplb_lanes sum = eplb_lanes_of(0.0f);
     for (int32_t i = 0; i < trail->groups; i++) {
         eplb_lanes over = eplb_lanes_positive(height[i] + (plus[i] - minus[i]) - threshold);
@@ -256,7 +256,7 @@ static inline eplb_lanes excess_of_four(const eplb_trail *trail, eplb_lanes heig
                                         eplb_lanes weight)
 {
     eplb_lanes over = eplb_lanes_positive(height - eplb_lanes_of(trail->threshold));
-    return weight * over * (eplb_lanes_of(1.0f) + eplb_lanes_of(EPLB_TRAIL_STEEPNESS) * over);
+    return weight * over * (eplb_lanes_of(1.0f) + eplb_lanes_of(trail->steepness) * over);
 }
 
 /* The excess after swaps of slot s with four others. */
@@ -321,7 +321,7 @@ static void find_pull(eplb_trail *trail, int32_t gpu)
 {
     const eplb_lanes *height = height_of(trail, gpu);
     eplb_lanes threshold = eplb_lanes_of(trail->threshold);
-    eplb_lanes steep = eplb_lanes_of(2.0f * EPLB_TRAIL_STEEPNESS);
+    eplb_lanes steep = eplb_lanes_of(2.0f * trail->steepness);
     for (int32_t i = 0; i < trail->groups; i++) {
         eplb_lanes over = height[i] - threshold;
         eplb_lane_bits counts = (eplb_lane_bits)(over > eplb_lanes_of(0.0f));
