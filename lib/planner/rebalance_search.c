@@ -265,6 +265,13 @@ static void keep(eplb_rebalance_worker *w, eplb_rebalance_trace *trace)
     }
 }
 
+/* With a limit, the next call may go on where it ended this one. */
+static bool is_unlimited(const eplb_rebalance_options *options)
+{
+    return options->max_copies < 0 && options->max_copies_per_layer < 0 &&
+           options->max_copies_per_gpu < 0;
+}
+
 static void search_layer(eplb_rebalance_worker *w, int32_t layer)
 {
     eplb_rebalance_trace *trace = &w->job->traces[layer];
@@ -282,8 +289,8 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
         (void)copies_from_home(w, layer, trace->row);
         memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
         s.value = trace->result.required_imbalance;
-    } else if (options->max_copies < 0 && options->max_copies_per_layer < 0 &&
-               options->max_copies_per_gpu < 0) {
+    } else if (is_unlimited(options) &&
+               (s.copies > 0 || s.value < trace->result.required_imbalance)) {
         search_on(&s);
     }
     trace->copies = copies_from_home(w, layer, trace->row);
