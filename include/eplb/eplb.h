@@ -12,6 +12,7 @@
 #include <eplb/plan.h>
 #include <eplb/price.h>
 #include <eplb/random.h>
+#include <eplb/rebalance.h>
 #include <eplb/refine.h>
 #include <eplb/router.h>
 #include <eplb/shares.h>

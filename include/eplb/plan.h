@@ -55,7 +55,8 @@ typedef enum eplb_stop {
     EPLB_STOP_OPTIMAL = 0,       /* the placement meets its lower bound: nothing can be better */
     EPLB_STOP_LOCAL_OPTIMUM = 1, /* no move that the algorithm knows improves it */
     EPLB_STOP_EFFORT = 2,        /* within the effort level's tolerance, or its budget is used up */
-    EPLB_STOP_CANCELLED = 3,     /* the progress callback asked to stop before it was done */
+    EPLB_STOP_COPIES = 3,        /* no further copies: they are limited, or cost more than they gain */
+    EPLB_STOP_CANCELLED = 4,     /* the progress callback asked to stop before it was done */
 } eplb_stop;
 
 /* The name that files and the command use, such as "local_optimum". A static string. */

@@ -19,6 +19,8 @@ const char *eplb_stop_name(eplb_stop stop)
         return "local_optimum";
     case EPLB_STOP_EFFORT:
         return "effort";
+    case EPLB_STOP_COPIES:
+        return "copies";
     case EPLB_STOP_CANCELLED:
         return "cancelled";
     }
@@ -332,6 +334,9 @@ void eplb_plan_destroy(eplb_plan **plan)
     eplb_placement_destroy(&self->placement);
     eplb_free(&hooks, self->layers);
     eplb_free(&hooks, self->choices);
+    eplb_free(&hooks, self->rebalance_layers);
+    eplb_free(&hooks, self->curve_first);
+    eplb_free(&hooks, self->curve);
     eplb_free(&hooks, self->budget_layers);
     eplb_free(&hooks, self);
     *plan = NULL;

@@ -4,6 +4,7 @@
 #define EPLB_PLANNER_PLAN_H
 
 #include <eplb/layer_budget.h>
+#include <eplb/rebalance.h>
 
 #include "planner/job.h"
 
@@ -15,6 +16,11 @@ struct eplb_plan {
     eplb_plan_info info;
     eplb_layer_budget_layer *budget_layers; /* [info.layers]; NULL: made without a budget */
     eplb_layer_budget_info budget;
+
+    eplb_rebalance_layer *rebalance_layers; /* [info.layers]; NULL: made without a rebalance */
+    eplb_rebalance_info rebalance;
+    int32_t *curve_first; /* [info.layers + 2]: points of each layer, then of all */
+    eplb_curve_point *curve;
 };
 
 /* Checks what eplb_plan_create is given; `complete` gets the options with their defaults. */

@@ -20,6 +20,7 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
     size_t experts = (size_t)shape->experts;
     size_t gpus = (size_t)shape->gpus;
     size_t slots = (size_t)shape->slots;
+    size_t slot_groups = (slots + EPLB_LANES - 1) / EPLB_LANES;
     size_t states = EPLB_TRAIL_LEVELS * (size_t)trail->pool_width;
     const eplb_array arrays[] = {
         EPLB_ARRAY(trail->load, experts * groups),
@@ -28,6 +29,11 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
         EPLB_ARRAY(trail->share, experts * groups),
         EPLB_ARRAY(trail->height, gpus * groups),
         EPLB_ARRAY(trail->excess, gpus),
+        EPLB_ARRAY(trail->incoming, gpus),
+        EPLB_ARRAY(trail->slot_share, (size_t)scenarios * slot_groups),
+        EPLB_ARRAY(trail->slot_height, (size_t)scenarios * slot_groups),
+        EPLB_ARRAY(trail->slot_excess, slot_groups),
+        EPLB_ARRAY(trail->relief, experts),
         EPLB_ARRAY(trail->pull, experts),
         EPLB_ARRAY(trail->donor, slots),
         EPLB_ARRAY(trail->donor_excess, slots),
@@ -43,6 +49,7 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
         EPLB_ARRAY(trail->queue[2].moves, (size_t)width),
         EPLB_ARRAY(trail->free.moves, (size_t)width),
     };
+    trail->slot_groups = (int32_t)slot_groups;
     return eplb_alloc_arrays(hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error);
 }
 
@@ -81,6 +88,7 @@ void eplb_trail_begin(eplb_trail *trail, int32_t scenarios, const double *loads,
     memset(trail->home, 0,
            (size_t)trail->shape->gpus * (size_t)trail->layer->words * sizeof(*trail->home));
     trail->moves = 0;
+    trail->most_incoming = -1;
 }
 
 int32_t eplb_trail_copies(const eplb_trail *trail, const int32_t *slots)
@@ -103,14 +111,12 @@ static float limit_of(const eplb_trail *trail, const eplb_trail_queue *queue)
     return queue->count < trail->width ? 3.0e38f : queue->moves[queue->count - 1].excess;
 }
 
-float eplb_trail_limit(const eplb_trail *trail)
+static void find_limits(eplb_trail *trail)
 {
-    float limit = limit_of(trail, &trail->free);
+    trail->limit[0] = limit_of(trail, &trail->free);
     for (int i = 1; i < EPLB_TRAIL_LEVELS; i++) {
-        float other = limit_of(trail, &trail->queue[i]);
-        limit = other > limit ? other : limit;
+        trail->limit[i] = limit_of(trail, &trail->queue[i]);
     }
-    return limit;
 }
 
 /* The first of equally good ones is before the later. */
@@ -130,6 +136,7 @@ static void insert(eplb_trail *trail, eplb_trail_queue *queue, const eplb_trail_
         queue->moves[i] = queue->moves[i - 1];
     }
     queue->moves[i] = *move;
+    find_limits(trail);
 }
 
 /* Whether the level at hand has the state. */
@@ -180,6 +187,11 @@ static void index_state(eplb_trail *trail, int32_t state)
     trail->state = state;
     trail->copies = trail->pool_copies[state];
     trail->key = trail->pool_key[state];
+    memset(trail->incoming, 0, (size_t)trail->shape->gpus * sizeof(*trail->incoming));
+    for (int32_t s = 0; s < trail->shape->slots; s++) {
+        int32_t gpu = trail->shape->slot_gpu[s];
+        trail->incoming[gpu] += !eplb_trail_is_home(trail, gpu, layer->slot_expert[s]);
+    }
     size_t groups = (size_t)trail->groups;
     for (int32_t e = 0; e < trail->shape->experts; e++) {
         eplb_lanes part = eplb_lanes_of(1.0f / (float)layer->count[e]);
@@ -205,6 +217,7 @@ static void look_at(eplb_trail *trail, int32_t state, const eplb_trail_visitor *
         best->state = state;
         best->value = value;
     }
+    find_limits(trail);
     eplb_trail_expand(trail);
     best->total = trail->total < best->total ? trail->total : best->total;
 }
@@ -223,8 +236,8 @@ static void fill_level(eplb_trail *trail, const eplb_trail_visitor *visitor, lev
         for (; done < end; done++) {
             look_at(trail, trail->base + done, visitor, best);
         }
-        for (int32_t i = 0; i < trail->free.count && trail->states < trail->pool_width &&
-                            round < FREE_ROUNDS;
+        for (int32_t i = 0;
+             i < trail->free.count && trail->states < trail->pool_width && round < FREE_ROUNDS;
              i++) {
             make_state(trail, &trail->free.moves[i], trail->base + trail->states++);
         }
@@ -274,10 +287,11 @@ static void begin(eplb_trail *trail, const int32_t *start)
         (eplb_trail_move){.parent = first, .slot = 0, .other = -1, .expert = start[0], .key = key};
 }
 
-void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold,
+void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold, float steepness,
                     const eplb_trail_visitor *visitor)
 {
     trail->threshold = threshold;
+    trail->steepness = steepness;
     begin(trail, start);
     trail->level = eplb_trail_copies(trail, start);
     for (int32_t number = 0;; number++) {
@@ -287,7 +301,7 @@ void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold,
         bool has_next = true;
         while (trail->states > 0 && has_next) {
             float before = trail->threshold;
-            has_next = visitor->level(visitor->context, trail->level,
+            has_next = visitor->level(visitor->level_context, trail->level,
                                       trail->pool_copies[best.state], best.value,
                                       slots_of(trail, best.state), best.total, &trail->threshold);
             if (!has_next || !(trail->threshold < before)) {

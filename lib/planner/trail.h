@@ -47,19 +47,27 @@ typedef struct eplb_trail {
     int32_t scenarios;
     int32_t groups; /* of lanes */
     float threshold;
-    eplb_lanes *load;   /* [experts][groups] the mean GPU has 1 */
-    eplb_lanes *weight; /* [groups] of the scenarios */
-    uint64_t *home;     /* [gpus][words] what the placement in force has */
+    float steepness;       /* how much more large excesses count: as x + steepness x^2 */
+    int32_t most_incoming; /* copies into one GPU; -1: no limit */
+    eplb_lanes *load;      /* [experts][groups] the mean GPU has 1 */
+    eplb_lanes *weight;    /* [groups] of the scenarios */
+    uint64_t *home;        /* [gpus][words] what the placement in force has */
 
     /* Of the state at hand. */
     eplb_lanes *share;  /* [experts][groups] */
     eplb_lanes *height; /* [gpus][groups] loads */
     float *excess;      /* [gpus] */
     float total;        /* excess of all GPUs */
+    int32_t *incoming;  /* [gpus] copies into it */
     int32_t state;      /* its place in the pool */
     uint64_t key;
     int32_t level;
     int32_t copies;
+    int32_t slot_groups;     /* slots, four at a time, for swaps */
+    eplb_lanes *slot_share;  /* [scenarios][slot_groups] */
+    eplb_lanes *slot_height; /* [scenarios][slot_groups] of the slots' GPUs */
+    eplb_lanes *slot_excess; /* [slot_groups] of the slots' GPUs */
+    float *relief;           /* [experts] excess of all GPUs that hold it */
     float *pull; /* [experts] by how much the busiest GPU's excess would fall without its share, if
                   * it fell on as it begins */
     int32_t donors;
@@ -77,10 +85,11 @@ typedef struct eplb_trail {
     int32_t *pool_copies; /* [EPLB_TRAIL_LEVELS * pool_width] */
     uint64_t *pool_key;
     int32_t pool_width;
-    int32_t base;   /* where the level at hand is in the pool */
-    int32_t states; /* of it so far */
+    int32_t base;                              /* where the level at hand is in the pool */
+    int32_t states;                            /* of it so far */
     eplb_trail_queue queue[EPLB_TRAIL_LEVELS]; /* of the levels from the one at hand on */
     eplb_trail_queue free;                     /* more for the level at hand */
+    float limit[EPLB_TRAIL_LEVELS];            /* of free, and of the queues of the next levels */
 } eplb_trail;
 
 /* For layers of the shape with up to so many scenarios. */
@@ -112,19 +121,20 @@ int32_t eplb_trail_copies(const eplb_trail *trail, const int32_t *slots);
 /* What the search asks of its caller about each state: its objective, in doubles, of the placement
  * indexed in trail->layer; and, at the end of a level, whether to go on, with what threshold. */
 typedef struct eplb_trail_visitor {
-    void *context;
     double (*value)(void *context);
+    void *context;
 
     /* The best state of a level: its copies (at most the level), objective and placement.
      * Afterwards the search ends where this returns false; a lower *threshold than before makes it
      * look at the level's states again. */
-    bool (*level)(void *context, int32_t level, int32_t copies, double value, const int32_t *slots,
-                  float total, float *threshold);
+    bool (*level)(void *level_context, int32_t level, int32_t copies, double value,
+                  const int32_t *slots, float total, float *threshold);
+    void *level_context;
 } eplb_trail_visitor;
 
-/* Searches from a valid placement [slots] on, which level 0 stands for whatever it copies, until
- * the visitor ends it or no move leads on. */
-void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold,
+/* Searches from a valid placement [slots] on, whose copies are the first level, until the visitor
+ * ends it or no move leads on. */
+void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold, float steepness,
                     const eplb_trail_visitor *visitor);
 
 /* The moves from the state at hand, offered to the queues. */
@@ -133,8 +143,11 @@ void eplb_trail_expand(eplb_trail *trail);
 /* Puts a move into the queue of the level with so many copies, if it is among the best there. */
 void eplb_trail_offer(eplb_trail *trail, const eplb_trail_move *move, int32_t copies);
 
-/* The excess that a move must stay below to be kept anywhere. */
-float eplb_trail_limit(const eplb_trail *trail);
+/* The excess that a move to a state with so many copies must stay below to be kept. */
+static inline float eplb_trail_limit(const eplb_trail *trail, int32_t copies)
+{
+    return trail->limit[copies > trail->level ? copies - trail->level : 0];
+}
 
 /* The part of an expert on a GPU in a state's key. */
 static inline uint64_t eplb_trail_key(int32_t gpu, int32_t expert)
@@ -144,8 +157,5 @@ static inline uint64_t eplb_trail_key(int32_t gpu, int32_t expert)
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
-
-/* How much more large excesses count: an excess x is x + STEEPNESS x^2. */
-#define EPLB_TRAIL_STEEPNESS 3.0f
 
 #endif

@@ -19,13 +19,26 @@ static inline float excess_with(const eplb_trail *trail, const eplb_lanes *heigh
 {
     eplb_lanes threshold = eplb_lanes_of(trail->threshold);
     eplb_lanes one = eplb_lanes_of(1.0f);
-    eplb_lanes steep = eplb_lanes_of(EPLB_TRAIL_STEEPNESS);
+    eplb_lanes steep = eplb_lanes_of(trail->steepness);
     eplb_lanes sum = eplb_lanes_of(0.0f);
     for (int32_t i = 0; i < trail->groups; i++) {
         eplb_lanes over = eplb_lanes_positive(height[i] + (plus[i] - minus[i]) - threshold);
         sum += trail->weight[i] * over * (one + steep * over);
     }
     return eplb_lanes_sum(sum);
+}
+
+/* What the state has more to copy when a GPU gets f and loses e. */
+static inline int32_t price_of(const eplb_trail *trail, int32_t gpu, int32_t f, int32_t e)
+{
+    return !eplb_trail_is_home(trail, gpu, f) - !eplb_trail_is_home(trail, gpu, e);
+}
+
+/* Whether a GPU may take as many copies more. */
+static inline bool may_take(const eplb_trail *trail, int32_t gpu, int32_t price)
+{
+    return trail->most_incoming < 0 || price <= 0 ||
+           trail->incoming[gpu] + price <= trail->most_incoming;
 }
 
 static void sum_heights(eplb_trail *trail)
@@ -46,6 +59,12 @@ static void sum_heights(eplb_trail *trail)
         }
         trail->excess[g] = excess_with(trail, height, trail->none, trail->none);
         trail->total += trail->excess[g];
+    }
+    for (int32_t e = 0; e < shape->experts; e++) {
+        trail->relief[e] = 0.0f;
+    }
+    for (int32_t s = 0; s < shape->slots; s++) {
+        trail->relief[trail->layer->slot_expert[s]] += trail->excess[shape->slot_gpu[s]];
     }
 }
 
@@ -113,17 +132,15 @@ static void find_donors(eplb_trail *trail)
     }
 }
 
-/* What the state has more to copy when a GPU gets f and loses e. */
-static inline int32_t price_of(const eplb_trail *trail, int32_t gpu, int32_t f, int32_t e)
-{
-    return !eplb_trail_is_home(trail, gpu, f) - !eplb_trail_is_home(trail, gpu, e);
-}
-
 /* A slot gets a further replica of expert f. */
 static void offer_replacement(eplb_trail *trail, int32_t slot, int32_t f, float excess)
 {
     int32_t gpu = trail->shape->slot_gpu[slot];
     int32_t e = trail->layer->slot_expert[slot];
+    int32_t price = price_of(trail, gpu, f, e);
+    if (!may_take(trail, gpu, price)) {
+        return;
+    }
     const eplb_trail_move move = {.excess = excess,
                                   .parent = trail->state,
                                   .slot = slot,
@@ -131,7 +148,7 @@ static void offer_replacement(eplb_trail *trail, int32_t slot, int32_t f, float 
                                   .expert = f,
                                   .key =
                                       trail->key ^ eplb_trail_key(gpu, e) ^ eplb_trail_key(gpu, f)};
-    eplb_trail_offer(trail, &move, trail->copies + price_of(trail, gpu, f, e));
+    eplb_trail_offer(trail, &move, trail->copies + price);
 }
 
 /* A further replica of an expert of the busiest GPU, in the place of a donor elsewhere. */
@@ -143,12 +160,12 @@ static void offer_relief(eplb_trail *trail, int32_t f)
     if (!(relief < 0.0f)) {
         return;
     }
-    float limit = eplb_trail_limit(trail);
     for (int32_t i = 0; i < trail->donors; i++) {
         int32_t slot = trail->donor[i];
         int32_t e = layer->slot_expert[slot];
         int32_t gpu = trail->shape->slot_gpu[slot];
         float least = trail->total + relief + trail->donor_excess[i] - trail->excess[gpu];
+        float limit = eplb_trail_limit(trail, trail->copies + price_of(trail, gpu, f, e));
         trail->moves++;
         if (!(least < limit) || !eplb_layer_may_replace(layer, gpu, e, f)) {
             continue;
@@ -172,13 +189,16 @@ static void offer_exchange(eplb_trail *trail, int32_t donor)
     int32_t e = layer->slot_expert[slot];
     int32_t gpu = trail->shape->slot_gpu[slot];
     change_share(trail, e, -1, trail->loss);
-    float limit = eplb_trail_limit(trail);
     float others = trail->total + trail->donor_excess[donor] - trail->excess[gpu];
     for (int32_t f = 0; f < trail->shape->experts; f++) {
-        if (!eplb_layer_may_replace(layer, gpu, e, f)) {
+        float count = (float)layer->count[f];
+        float fall = trail->pull[e] - trail->pull[f] * count / (count + 1.0f);
+        float least = trail->total + trail->donor_excess[donor] - fall - trail->relief[f];
+        float limit = eplb_trail_limit(trail, trail->copies + price_of(trail, gpu, f, e));
+        trail->moves++;
+        if (!(least < limit) || !eplb_layer_may_replace(layer, gpu, e, f)) {
             continue;
         }
-        trail->moves++;
         change_share(trail, f, 1, trail->gain);
         const eplb_lanes *share = share_of(trail, f);
         for (int32_t j = 0; j < trail->groups; j++) {
@@ -193,51 +213,106 @@ static void offer_exchange(eplb_trail *trail, int32_t donor)
     }
 }
 
-/* A replica of GPU g changes places with one of another GPU. */
-static void offer_swap(eplb_trail *trail, int32_t s, int32_t t, float excess)
+/* Two replicas change places. */
+static void offer_swap(eplb_trail *trail, int32_t s, int32_t t, float excess, int32_t copies)
 {
-    const eplb_layer *layer = trail->layer;
     int32_t g = trail->shape->slot_gpu[s];
     int32_t h = trail->shape->slot_gpu[t];
-    int32_t e = layer->slot_expert[s];
-    int32_t f = layer->slot_expert[t];
-    if (!eplb_layer_may_swap(layer, g, e, h, f)) {
-        return;
-    }
+    int32_t e = trail->layer->slot_expert[s];
+    int32_t f = trail->layer->slot_expert[t];
     const eplb_trail_move move = {.excess = excess,
                                   .parent = trail->state,
                                   .slot = s,
                                   .other = t,
                                   .key = trail->key ^ eplb_trail_key(g, e) ^ eplb_trail_key(g, f) ^
                                          eplb_trail_key(h, f) ^ eplb_trail_key(h, e)};
-    eplb_trail_offer(trail, &move,
-                     trail->copies + price_of(trail, g, f, e) + price_of(trail, h, e, f));
+    eplb_trail_offer(trail, &move, copies);
 }
 
-/* Excess is convex: a swap takes no more off than the slope there says. */
-static void offer_swaps(eplb_trail *trail, int32_t s)
+/* Shares and heights slot by slot: swaps are looked at four at a time. */
+static void spread_over_slots(eplb_trail *trail)
 {
     const eplb_shape *shape = trail->shape;
-    int32_t g = shape->slot_gpu[s];
-    int32_t e = trail->layer->slot_expert[s];
-    const eplb_lanes *given = share_of(trail, e);
-    float limit = eplb_trail_limit(trail);
-    limit = limit < trail->total ? limit : trail->total;
-    float least = trail->total - limit; /* that has to come off */
-    for (int32_t t = 0; t < shape->slots; t++) {
-        int32_t f = trail->layer->slot_expert[t];
-        float fall = trail->pull[e] - trail->pull[f];
-        trail->moves++;
-        if (!(fall > least) || shape->slot_gpu[t] == g) {
+    size_t lanes = EPLB_LANES * (size_t)trail->groups;
+    size_t width = EPLB_LANES * (size_t)trail->slot_groups;
+    float *excess = (float *)trail->slot_excess;
+    for (int32_t s = 0; s < shape->slots; s++) {
+        excess[s] = trail->excess[shape->slot_gpu[s]];
+    }
+    for (int32_t k = 0; k < trail->scenarios; k++) {
+        float *share = (float *)trail->slot_share + (size_t)k * width;
+        float *height = (float *)trail->slot_height + (size_t)k * width;
+        const float *shares = (const float *)trail->share + k;
+        const float *heights = (const float *)trail->height + k;
+        for (int32_t s = 0; s < shape->slots; s++) {
+            share[s] = shares[(size_t)trail->layer->slot_expert[s] * lanes];
+            height[s] = heights[(size_t)shape->slot_gpu[s] * lanes];
+        }
+    }
+}
+
+/* Excess of a load over the threshold, which scenario k has on four GPUs. */
+static inline eplb_lanes excess_of_four(const eplb_trail *trail, eplb_lanes height,
+                                        eplb_lanes weight)
+{
+    eplb_lanes over = eplb_lanes_positive(height - eplb_lanes_of(trail->threshold));
+    return weight * over * (eplb_lanes_of(1.0f) + eplb_lanes_of(trail->steepness) * over);
+}
+
+/* The excess after swaps of slot s with four others. */
+static inline eplb_lanes excess_of_swaps(const eplb_trail *trail, int32_t s, int32_t four)
+{
+    size_t groups = (size_t)trail->slot_groups;
+    size_t width = EPLB_LANES * groups;
+    eplb_lanes sum = eplb_lanes_of(trail->total - trail->excess[trail->shape->slot_gpu[s]]) -
+                     trail->slot_excess[four];
+    for (size_t k = 0; k < (size_t)trail->scenarios; k++) {
+        const eplb_lanes *share = trail->slot_share + k * groups;
+        const eplb_lanes *height = trail->slot_height + k * groups;
+        eplb_lanes weight = eplb_lanes_of(((const float *)trail->weight)[k]);
+        eplb_lanes given = eplb_lanes_of(((const float *)trail->slot_share)[k * width + (size_t)s]);
+        eplb_lanes here = eplb_lanes_of(((const float *)trail->slot_height)[k * width + (size_t)s]);
+        eplb_lanes moved = given - share[four];
+        sum += excess_of_four(trail, here - moved, weight) +
+               excess_of_four(trail, height[four] + moved, weight);
+    }
+    return sum;
+}
+
+static void consider_swap(eplb_trail *trail, int32_t s, int32_t t, float excess)
+{
+    const eplb_layer *layer = trail->layer;
+    int32_t g = trail->shape->slot_gpu[s];
+    int32_t h = trail->shape->slot_gpu[t];
+    int32_t e = layer->slot_expert[s];
+    int32_t f = layer->slot_expert[t];
+    int32_t price = price_of(trail, g, f, e);
+    int32_t other_price = price_of(trail, h, e, f);
+    int32_t copies = trail->copies + price + other_price;
+    if (excess < eplb_trail_limit(trail, copies) && may_take(trail, g, price) &&
+        may_take(trail, h, other_price) && eplb_layer_may_swap(layer, g, e, h, f)) {
+        offer_swap(trail, s, t, excess, copies);
+    }
+}
+
+static void offer_swaps(eplb_trail *trail, int32_t s)
+{
+    trail->moves += trail->shape->slots;
+    for (int32_t four = 0; four < trail->slot_groups; four++) {
+        float limit = trail->limit[0];
+        limit = trail->limit[1] > limit ? trail->limit[1] : limit;
+        limit = trail->limit[2] > limit ? trail->limit[2] : limit;
+        limit = limit < trail->total ? limit : trail->total;
+        eplb_lanes excess = excess_of_swaps(trail, s, four);
+        eplb_lane_bits good = (eplb_lane_bits)(excess < eplb_lanes_of(limit));
+        if (((good[0] | good[1]) | (good[2] | good[3])) == 0) {
             continue;
         }
-        int32_t h = shape->slot_gpu[t];
-        const eplb_lanes *taken = share_of(trail, f);
-        float excess = trail->total - trail->excess[g] - trail->excess[h] +
-                       excess_with(trail, height_of(trail, g), taken, given) +
-                       excess_with(trail, height_of(trail, h), given, taken);
-        if (excess < limit) {
-            offer_swap(trail, s, t, excess);
+        for (int32_t i = 0; i < EPLB_LANES; i++) {
+            int32_t t = EPLB_LANES * four + i;
+            if (good[i] != 0 && t < trail->shape->slots) {
+                consider_swap(trail, s, t, excess[i]);
+            }
         }
     }
 }
@@ -246,7 +321,7 @@ static void find_pull(eplb_trail *trail, int32_t gpu)
 {
     const eplb_lanes *height = height_of(trail, gpu);
     eplb_lanes threshold = eplb_lanes_of(trail->threshold);
-    eplb_lanes steep = eplb_lanes_of(2.0f * EPLB_TRAIL_STEEPNESS);
+    eplb_lanes steep = eplb_lanes_of(2.0f * trail->steepness);
     for (int32_t i = 0; i < trail->groups; i++) {
         eplb_lanes over = height[i] - threshold;
         eplb_lane_bits counts = (eplb_lane_bits)(over > eplb_lanes_of(0.0f));
@@ -297,6 +372,7 @@ static void relieve(eplb_trail *trail, int32_t gpu)
 void eplb_trail_expand(eplb_trail *trail)
 {
     sum_heights(trail);
+    spread_over_slots(trail);
     find_donors(trail);
     int64_t before = trail->kept;
     int32_t gpu = next_busiest(trail, 3.0e38f, -1);

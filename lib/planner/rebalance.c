@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+#include "planner/rebalance.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/cluster.h"
+#include "model/placement.h"
+#include "planner/plan.h"
+
+void eplb_rebalance_options_init(eplb_rebalance_options *options)
+{
+    if (options != NULL) {
+        *options = (eplb_rebalance_options){.struct_size = sizeof(*options),
+                                            .target_imbalance = -1.0,
+                                            .max_copies = -1,
+                                            .max_copies_per_layer = -1,
+                                            .max_copies_per_gpu = -1,
+                                            .copy_price = EPLB_COPY_PRICE,
+                                            .tolerance = 0.005};
+    }
+}
+
+static bool is_amount(double value)
+{
+    return value >= 0.0 && value <= 1e9;
+}
+
+static eplb_status check_options(const eplb_rebalance_options *options, eplb_error *error)
+{
+    const struct {
+        const char *name;
+        double value;
+        bool good;
+    } rows[] = {
+        {"beam", options->beam, options->beam >= 0 && options->beam <= 256},
+        {"target_imbalance", options->target_imbalance,
+         options->target_imbalance == -1.0 ||
+             (options->target_imbalance >= 1.0 && options->target_imbalance <= 1e9)},
+        {"max_copies", (double)options->max_copies, options->max_copies >= -1},
+        {"max_copies_per_layer", options->max_copies_per_layer,
+         options->max_copies_per_layer >= -1},
+        {"max_copies_per_gpu", options->max_copies_per_gpu, options->max_copies_per_gpu >= -1},
+        {"copy_price", options->copy_price, is_amount(options->copy_price)},
+        {"min_gain", options->min_gain, is_amount(options->min_gain)},
+        {"tolerance", options->tolerance, is_amount(options->tolerance)},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (!rows[i].good) {
+            return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "rebalance: %s %g out of range",
+                                  rows[i].name, rows[i].value);
+        }
+    }
+    return EPLB_OK;
+}
+
+static eplb_status check_planning(const eplb_plan_options *planning, eplb_error *error)
+{
+    const char *what = planning->algorithm != EPLB_ALGORITHM_SEARCH ? "algorithm eplb"
+                       : planning->groups > 1                       ? "groups"
+                       : planning->spread_nodes != 0                ? "spread_nodes"
+                       : planning->node_cost >= 0.0                 ? "a node_cost"
+                                                                    : NULL;
+    return what == NULL
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                                "rebalance: not with %s: it knows the balance of GPUs only", what);
+}
+
+static eplb_status check_current(const eplb_placement *current, const eplb_load *load,
+                                 const eplb_cluster *cluster, eplb_error *error)
+{
+    if (load == NULL || cluster == NULL || current == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "rebalance: no load, no cluster or no current placement");
+    }
+    if (current->layers != eplb_load_layers(load) || current->experts != eplb_load_experts(load) ||
+        current->cluster->gpus != cluster->gpus) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "rebalance: current placement of %d layers x %d experts on %d GPUs, "
+                              "expected %d x %d on %d",
+                              current->layers, current->experts, current->cluster->gpus,
+                              eplb_load_layers(load), eplb_load_experts(load), cluster->gpus);
+    }
+    if (current->open != NULL) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "rebalance: the current placement's layers have different slots");
+    }
+    return EPLB_OK;
+}
+
+static void report_progress(eplb_rebalance_job *job, int done)
+{
+    const eplb_plan_options *planning = job->planning;
+    if (planning->progress != NULL &&
+        planning->progress(planning->progress_context, done, eplb_load_layers(job->load)) != 0) {
+        atomic_store(&job->cancelled, true);
+    }
+}
+
+static void *work(void *argument)
+{
+    eplb_rebalance_worker *w = argument;
+    eplb_rebalance_job *job = w->job;
+    int layers = eplb_load_layers(job->load);
+    for (;;) {
+        int layer = atomic_fetch_add(&job->next, 1);
+        if (layer >= layers) {
+            return NULL;
+        }
+        eplb_rebalance_search(w, layer);
+        int done = atomic_fetch_add(&job->done, 1) + 1;
+        if (w->calls_progress) {
+            report_progress(job, done < layers ? done : layers - 1);
+        }
+    }
+}
+
+/* The first worker is the calling thread; one that cannot be started is no loss but of time. */
+static void run_workers(eplb_rebalance_worker *workers, int32_t count)
+{
+    atomic_store(&workers[0].job->next, 0);
+    atomic_store(&workers[0].job->done, 0);
+    workers[0].calls_progress = true;
+    int32_t started = 1;
+    while (started < count &&
+           pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0) {
+        started++;
+    }
+    (void)work(&workers[0]);
+    for (int32_t i = 1; i < started; i++) {
+        (void)pthread_join(workers[i].thread, NULL);
+    }
+}
+
+static int64_t all_copies(const eplb_rebalance_job *job)
+{
+    int64_t copies = 0;
+    for (int32_t l = 0; l < eplb_load_layers(job->load); l++) {
+        copies += job->traces[l].copies;
+    }
+    return copies;
+}
+
+/* Searches all layers; once more, with what each may copy, where all together copy too much. */
+static eplb_status search_all(eplb_rebalance_job *job, eplb_rebalance_worker *workers,
+                              int32_t count, eplb_error *error)
+{
+    run_workers(workers, count);
+    if (job->options->max_copies < 0 || all_copies(job) <= job->options->max_copies) {
+        return EPLB_OK;
+    }
+    int32_t *quota = eplb_alloc(&job->hooks, (size_t)eplb_load_layers(job->load), sizeof(*quota));
+    if (quota == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_rebalance_share(job, quota, error);
+    if (status == EPLB_OK) {
+        job->quota = quota;
+        run_workers(workers, count);
+        job->quota = NULL;
+    }
+    eplb_free(&job->hooks, quota);
+    return status;
+}
+
+static eplb_status run(eplb_rebalance_job *job, eplb_error *error)
+{
+    int32_t layers = eplb_load_layers(job->load);
+    int32_t threads = job->planning->threads < layers ? job->planning->threads : layers;
+    eplb_rebalance_worker *workers =
+        eplb_alloc_zeroed(&job->hooks, (size_t)threads, sizeof(*workers));
+    eplb_status status = workers != NULL ? EPLB_OK : eplb_out_of_memory(error);
+    int32_t made = 0;
+    while (made < threads && status == EPLB_OK) {
+        status = eplb_rebalance_worker_init(&workers[made++], job, error);
+    }
+    for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
+        status = eplb_rebalance_rename(job, l, error);
+    }
+    if (status == EPLB_OK) {
+        status = search_all(job, workers, threads, error);
+    }
+    for (int32_t i = 0; i < made; i++) {
+        eplb_rebalance_worker_free(&workers[i]);
+    }
+    eplb_free(&job->hooks, workers);
+    return status;
+}
+
+/* Writes a layer's slots into the plan's row. */
+static void write_row(const eplb_rebalance_job *job, int32_t layer)
+{
+    const eplb_shape *shape = &job->shape;
+    int32_t *row = eplb_placement_row_of(job->plan->placement, layer);
+    for (int32_t g = 0; g < shape->gpus; g++) {
+        size_t count = (size_t)(shape->first_slot[g + 1] - shape->first_slot[g]);
+        memcpy(row + job->cluster->first_slot[shape->cluster_gpu[g]],
+               job->traces[layer].row + shape->first_slot[g], count * sizeof(*row));
+    }
+}
+
+/* What ended the search of a layer. */
+static int32_t stop_of(const eplb_rebalance_job *job, const eplb_rebalance_trace *trace,
+                       const eplb_plan_layer *layer)
+{
+    if (layer->imbalance_after <= layer->lower_bound * (1.0 + EPLB_ROUNDING)) {
+        return EPLB_STOP_OPTIMAL;
+    }
+    if (atomic_load(&job->cancelled)) {
+        return EPLB_STOP_CANCELLED;
+    }
+    bool is_done = trace->result.target_reached == 1 ||
+                   trace->value <= trace->result.fresh_imbalance + job->options->tolerance;
+    return is_done ? EPLB_STOP_EFFORT : EPLB_STOP_COPIES;
+}
+
+static eplb_status finish_layer(eplb_rebalance_job *job, int32_t l, eplb_error *error)
+{
+    eplb_plan *plan = job->plan;
+    const eplb_rebalance_trace *trace = &job->traces[l];
+    eplb_plan_layer *layer = &plan->layers[l];
+    eplb_objective objective = (eplb_objective)job->planning->objective;
+    write_row(job, l);
+    layer->moves += trace->moves;
+    plan->rebalance_layers[l] = trace->result;
+    if (!trace->scored) {
+        return EPLB_OK;
+    }
+    eplb_status status = eplb_placement_objective(plan->placement, l, job->load, l, objective,
+                                                  &layer->imbalance_after, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    /* A placement that lacks an expert has no imbalance. */
+    if (eplb_placement_objective(job->current, l, job->load, l, objective, &layer->imbalance_before,
+                                 NULL) != EPLB_OK) {
+        layer->imbalance_before = 0.0;
+    }
+    layer->imbalance_searched = layer->imbalance_after;
+    if (layer->lower_bound > layer->imbalance_after) {
+        layer->lower_bound = layer->imbalance_after;
+    }
+    layer->stop = stop_of(job, trace, layer);
+    return EPLB_OK;
+}
+
+static void sum_up(eplb_rebalance_job *job)
+{
+    eplb_plan *plan = job->plan;
+    eplb_rebalance_info *info = &plan->rebalance;
+    bool has_target = job->options->target_imbalance > 0.0;
+    info->struct_size = sizeof(*info);
+    for (int32_t l = 0; l < plan->info.layers; l++) {
+        const eplb_rebalance_layer *layer = &plan->rebalance_layers[l];
+        info->layers_missed += layer->target_reached == 0;
+        info->layers_changed += plan->layers[l].copies > 0;
+        info->copies_required += layer->copies_required;
+        info->fresh_copies += layer->fresh_copies;
+        if (plan->layers[l].scored) {
+            info->fresh_mean += layer->fresh_imbalance / plan->info.scored_layers;
+            info->fresh_worst = layer->fresh_imbalance > info->fresh_worst ? layer->fresh_imbalance
+                                                                           : info->fresh_worst;
+        }
+    }
+    info->target_reached = !has_target ? -1 : info->layers_missed == 0;
+}
+
+static eplb_status finish(eplb_rebalance_job *job, eplb_error *error)
+{
+    eplb_plan *plan = job->plan;
+    size_t layers = (size_t)plan->info.layers;
+    plan->rebalance_layers =
+        eplb_alloc_zeroed(&plan->hooks, layers, sizeof(*plan->rebalance_layers));
+    eplb_status status = plan->rebalance_layers != NULL ? EPLB_OK : eplb_out_of_memory(error);
+    for (int32_t l = 0; l < plan->info.layers && status == EPLB_OK; l++) {
+        status = finish_layer(job, l, error);
+    }
+    if (status == EPLB_OK) {
+        int32_t count = plan->info.layers;
+        plan->info =
+            (eplb_plan_info){.struct_size = sizeof(plan->info), .layers = count, .has_current = 1};
+        status = eplb_plan_summarise(plan, job->current, error);
+    }
+    if (status == EPLB_OK) {
+        sum_up(job);
+        status = eplb_rebalance_keep_curves(plan, job->traces, error);
+    }
+    return status;
+}
+
+static eplb_status allocate_traces(eplb_rebalance_job *job, eplb_error *error)
+{
+    size_t layers = (size_t)eplb_load_layers(job->load);
+    size_t slots = (size_t)job->shape.slots;
+    job->traces = eplb_alloc_zeroed(&job->hooks, layers, sizeof(*job->traces));
+    if (job->traces == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    for (size_t l = 0; l < layers; l++) {
+        eplb_rebalance_trace *trace = &job->traces[l];
+        const eplb_array arrays[] = {
+            EPLB_ARRAY(trace->point, EPLB_CURVE_POINTS),
+            EPLB_ARRAY(trace->row, slots),
+            EPLB_ARRAY(trace->fresh, slots),
+        };
+        eplb_status status =
+            eplb_alloc_arrays(&job->hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error);
+        if (status != EPLB_OK) {
+            return status;
+        }
+        trace->result.struct_size = sizeof(trace->result);
+        trace->bound = job->plan->layers[l].lower_bound;
+    }
+    return EPLB_OK;
+}
+
+static void free_job(eplb_rebalance_job *job)
+{
+    for (int32_t l = 0; job->traces != NULL && l < eplb_load_layers(job->load); l++) {
+        eplb_free(&job->hooks, job->traces[l].point);
+        eplb_free(&job->hooks, job->traces[l].row);
+        eplb_free(&job->hooks, job->traces[l].fresh);
+    }
+    eplb_free(&job->hooks, job->traces);
+    eplb_rules_free(&job->rules, &job->hooks);
+    eplb_shape_free(&job->shape, &job->hooks);
+}
+
+static eplb_status rebalance(eplb_rebalance_job *job, eplb_error *error)
+{
+    int32_t experts = eplb_load_experts(job->load);
+    int32_t layers = eplb_load_layers(job->load);
+    eplb_status status = eplb_shape_init(&job->shape, &job->hooks, job->cluster, experts, error);
+    if (status == EPLB_OK) {
+        status = eplb_rules_init(&job->rules, &job->hooks, &job->shape, job->cluster, layers,
+                                 job->planning, error);
+    }
+    if (status == EPLB_OK) {
+        job->shape.rules = eplb_rules_bind(&job->rules, &job->shape) ? &job->rules : NULL;
+        status = allocate_traces(job, error);
+    }
+    if (status == EPLB_OK) {
+        status = run(job, error);
+    }
+    if (status == EPLB_OK) {
+        status = finish(job, error);
+    }
+    if (status == EPLB_OK) {
+        report_progress(job, layers);
+    }
+    free_job(job);
+    return status;
+}
+
+/* The plan from nothing, without a word of progress: it is the smaller part. */
+static eplb_status plan_fresh(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
+                              const eplb_cluster *cluster, const eplb_plan_options *planning,
+                              eplb_error *error)
+{
+    eplb_plan_options options = *planning;
+    options.progress = NULL;
+    return eplb_plan_create(out, hooks, load, cluster, NULL, &options, error);
+}
+
+eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
+                                  const eplb_cluster *cluster, const eplb_placement *current,
+                                  const eplb_plan_options *planning,
+                                  const eplb_rebalance_options *rebalancing, eplb_error *error)
+{
+    if (out == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "rebalance: no output");
+    }
+    *out = NULL;
+    eplb_plan_options complete;
+    eplb_rebalance_options options;
+    eplb_rebalance_options_init(&options);
+    if (rebalancing != NULL && !eplb_struct_in(&options, sizeof(options), rebalancing)) {
+        return eplb_error_set(
+            error, EPLB_ERROR_ARGUMENT,
+            "rebalance: options without struct_size: see eplb_rebalance_options_init");
+    }
+    eplb_status status = check_current(current, load, cluster, error);
+    if (status == EPLB_OK) {
+        status = eplb_plan_check(load, cluster, NULL, planning, &complete, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_planning(&complete, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_options(&options, error);
+    }
+    eplb_plan *plan = NULL;
+    if (status == EPLB_OK) {
+        status = plan_fresh(&plan, hooks, load, cluster, &complete, error);
+    }
+    if (status == EPLB_OK) {
+        eplb_rebalance_job job = {.hooks = plan->hooks,
+                                  .load = load,
+                                  .cluster = cluster,
+                                  .current = current,
+                                  .planning = &complete,
+                                  .options = &options,
+                                  .plan = plan};
+        status = rebalance(&job, error);
+    }
+    if (status != EPLB_OK) {
+        eplb_plan_destroy(&plan);
+        return status;
+    }
+    *out = plan;
+    return EPLB_OK;
+}
+
+eplb_status eplb_plan_get_rebalance(const eplb_plan *plan, eplb_rebalance_info *info,
+                                    eplb_error *error)
+{
+    if (plan == NULL || plan->rebalance_layers == NULL || info == NULL ||
+        info->struct_size < sizeof(info->struct_size)) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "rebalance info: no plan of a rebalance or no output");
+    }
+    eplb_struct_out(info, &plan->rebalance, sizeof(plan->rebalance));
+    return EPLB_OK;
+}
+
+eplb_status eplb_plan_get_rebalance_layer(const eplb_plan *plan, int32_t layer,
+                                          eplb_rebalance_layer *result, eplb_error *error)
+{
+    if (plan == NULL || plan->rebalance_layers == NULL || result == NULL ||
+        result->struct_size < sizeof(result->struct_size) || layer < 0 ||
+        layer >= plan->info.layers) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "rebalance layer: no plan of a rebalance, no output or no layer %d",
+                              layer);
+    }
+    eplb_struct_out(result, &plan->rebalance_layers[layer], sizeof(plan->rebalance_layers[layer]));
+    return EPLB_OK;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A rebalance while it is made: the mended start of each layer, the plan from nothing renamed, and
+ * the search for few copies between them. GPUs and slots here are the live ones, as in layer.h.
+ */
+#ifndef EPLB_PLANNER_REBALANCE_H
+#define EPLB_PLANNER_REBALANCE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <eplb/rebalance.h>
+
+#include "planner/joint.h"
+#include "planner/trail.h"
+
+/* The curve of a layer has at most so many points, and a search goes on for as many copies. */
+#define EPLB_CURVE_POINTS 257
+
+/* What is known of a layer. */
+typedef struct eplb_rebalance_trace {
+    eplb_rebalance_layer result;
+    int32_t copies; /* of the placement chosen */
+    double value;   /* its objective */
+    int32_t points;
+    eplb_curve_point *point; /* [EPLB_CURVE_POINTS] falling, from the required copies on */
+    int32_t *row;            /* [slots] the placement chosen */
+    int32_t *fresh;          /* [slots] the plan from nothing, renamed */
+    double bound;
+    int64_t moves;
+    bool scored;
+    bool is_mended; /* there is a start; else only the plan from nothing keeps the rules */
+} eplb_rebalance_trace;
+
+typedef struct eplb_rebalance_job {
+    eplb_hooks hooks;
+    const eplb_load *load;
+    const eplb_cluster *cluster;
+    const eplb_placement *current;
+    const eplb_plan_options *planning;
+    const eplb_rebalance_options *options;
+    eplb_plan *plan; /* from nothing; its placement becomes the result */
+    eplb_shape shape;
+    eplb_rules rules;
+    eplb_rebalance_trace *traces; /* [layers] */
+    int32_t *quota; /* [layers] most copies of each in a second pass; NULL in the first */
+    atomic_int next;
+    atomic_int done;
+    atomic_bool cancelled;
+} eplb_rebalance_job;
+
+/* One thread and its memory. */
+typedef struct eplb_rebalance_worker {
+    eplb_rebalance_job *job;
+    bool calls_progress;
+    eplb_layer layer;
+    eplb_joint joint;
+    eplb_trail trail;
+    double *sums;    /* [experts] loads of all scenarios, when they are one */
+    int32_t *start;  /* [slots] */
+    int32_t *home;   /* [slots] of the current row; -1: empty, or a slot that it does not have */
+    int32_t *counts; /* [experts] */
+    double *loads;   /* [experts] mean over the scenarios */
+    double *heat;    /* [gpus] */
+    pthread_t thread;
+} eplb_rebalance_worker;
+
+eplb_status eplb_rebalance_worker_init(eplb_rebalance_worker *w, eplb_rebalance_job *job,
+                                       eplb_error *error);
+void eplb_rebalance_worker_free(eplb_rebalance_worker *w);
+
+/* Takes a layer's loads over; false when it has none. */
+bool eplb_rebalance_take(eplb_rebalance_worker *w, int32_t layer);
+
+/*
+ * Fills w->start with the current row of a layer made valid in the cluster with few copies: pinned
+ * and missing experts first, empty slots after them. Sets the home of the trail. False when no way
+ * was found to keep the rules. Needs the layer's loads.
+ */
+bool eplb_rebalance_mend(eplb_rebalance_worker *w, int32_t layer);
+
+/* Moves experts within their GPUs to the slots that they have in w->home. */
+void eplb_rebalance_settle(const eplb_rebalance_worker *w, int32_t *row);
+
+/* Fills trace->fresh with the plan's row, GPUs exchanged so that few pairs are new. On the thread
+ * that called the planner: allocates. */
+eplb_status eplb_rebalance_rename(eplb_rebalance_job *job, int32_t layer, eplb_error *error);
+
+/* Searches one layer and chooses its placement. */
+void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer);
+
+/* Shares max_copies out over the layers: fills quota [layers] from their curves. */
+eplb_status eplb_rebalance_share(const eplb_rebalance_job *job, int32_t *quota, eplb_error *error);
+
+/* Keeps the curves of all layers, and that of the whole, in the plan. */
+eplb_status eplb_rebalance_keep_curves(eplb_plan *plan, const eplb_rebalance_trace *traces,
+                                       eplb_error *error);
+
+#endif
