@@ -13,6 +13,7 @@
 #include "output.h"
 #include "pins.h"
 #include "plan_options.h"
+#include "plan_rebalance.h"
 #include "plan_report.h"
 #include "plan_weights.h"
 #include "processors.h"
@@ -31,6 +32,8 @@ typedef struct plan_job {
     eplb_cluster *cluster;
     exact *exact;    /* NULL: no exact optimisation */
     int64_t *budget; /* [gpus] slots of all layers together; NULL: layers are alike */
+    bool rebalances; /* the plan goes from the current placement with few copies */
+    price_terms terms;
     eplb_plan *plan;
     eplb_plan *without_groups; /* NULL: the plan keeps no groups on nodes */
     eplb_placement *repaired;  /* NULL: the plan is valid or stays as it is */
@@ -72,7 +75,18 @@ static eplb_status read_current_of(plan_job *self, eplb_error *error)
     eplb_read_options reading = reading_options(NULL, eplb_load_experts(self->load));
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
-    return read_current(&self->current, values->current, self->load, &reading, &self->hooks, error);
+    eplb_status status =
+        read_current(&self->current, values->current, self->load, &reading, &self->hooks, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    /* Layers with different slots can be planned afresh only; who asks for more gets the error. */
+    bool is_even = eplb_placement_layer_slots(self->current, 0) == NULL;
+    self->rebalances =
+        plan_rebalances(values) && (is_even || plan_rebalance_option_given(values) != NULL);
+    self->terms = price_terms_make(&values->price, values->expert_bytes,
+                                   eplb_load_layers(self->load), values->gpus_per_node > 0);
+    return EPLB_OK;
 }
 
 /* Slots per GPU. When --redundant was given the error must say so: it speaks of slots. */
@@ -216,7 +230,10 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     planning.refiner = exact_refiner(self->exact);
     planning.progress = progress_report;
     planning.progress_context = &shown;
-    status = self->budget != NULL
+    status = self->rebalances
+                 ? plan_rebalance_create(plan, &self->terms, values, self->load, self->cluster,
+                                         self->current, &planning, &self->hooks, error)
+             : self->budget != NULL
                  ? eplb_plan_create_in_budget(plan, &self->hooks, self->load, self->cluster,
                                               self->budget, self->current, &planning, error)
                  : eplb_plan_create(plan, &self->hooks, self->load, self->cluster, self->current,
@@ -397,6 +414,8 @@ static int run(plan_job *self)
                                   .has_layer_budget = self->budget != NULL,
                                   .placement = result_of(self),
                                   .current = self->current,
+                                  .rebalance = self->rebalances ? &self->terms : NULL,
+                                  .rebalance_values = self->values,
                                   .expert_bytes = self->values->expert_bytes};
     if (plan_report_create(&report, &subject, &error) != EPLB_OK) {
         return fail(&error);

@@ -74,7 +74,7 @@ static void add_results(cJSON *document, const plan_report *self)
     add_copies(document, self, self->copies);
     json_add_known_integer(document, "bytes_to_copy", self->has_current && self->expert_bytes > 0,
                            self->bytes_to_copy);
-    cJSON_AddNullToObject(document, "target_reached"); /* no target can be asked for */
+    plan_rebalance_add_json(document, self);
     cJSON_AddStringToObject(document, "stopped_by", eplb_stop_name(self->stop));
     cJSON_AddBoolToObject(document, "valid", self->valid);
     json_add_integer(document, "repaired_slots", self->repaired_slots);

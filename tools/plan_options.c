@@ -55,8 +55,29 @@ static const option options[] = {
      "all layers have on a GPU stays within --gpu-memory, or --slots times the layers, shared "
      "evenly; only --to omni carries that (default uniform)",
      OPTION_CHOICE, AT(layer_budget), 0, 0, layer_budgets},
-    {"current", "FILE", "placement in force: plan from it, and count what must be copied",
+    {"current", "FILE",
+     "placement in force: make it better by copies that pay for themselves; the options from here "
+     "to --stall say which do",
      OPTION_TEXT, AT(current), 0, 0, NULL},
+    {"target-imbalance", "X",
+     "make the fewest copies that bring each layer to this imbalance, whatever they cost",
+     OPTION_AMOUNT, AT(target_imbalance), 1, 1000000, NULL},
+    {"max-copies", "N", "make at most so many in all, where they gain most, whatever they cost",
+     OPTION_INT, AT(max_copies), 0, INT32_MAX, NULL},
+    {"max-copies-per-layer", "N", "at most so many in a layer", OPTION_INT,
+     AT(max_copies_per_layer), 0, INT32_MAX, NULL},
+    {"max-copies-per-gpu", "N", "at most so many into a GPU in a layer", OPTION_INT,
+     AT(max_copies_per_gpu), 0, INT32_MAX, NULL},
+    {"min-gain", "X", "leave layers whose imbalance would not fall by as much (default 0)",
+     OPTION_AMOUNT, AT(min_gain), 0, 1000000, NULL},
+    {"copy-price", "X",
+     "what a copy must take away from its layer's imbalance (default: what pays for its time "
+     "within the interval, by the options that follow; 0: copies are free)",
+     OPTION_AMOUNT, AT(copy_price), 0, 1000000, NULL},
+    {"bandwidth", "INTRA,INTER", BANDWIDTH_HELP, OPTION_SIZES, AT(price.bandwidth), 1, 0, NULL},
+    {"interval", "STEPS", INTERVAL_HELP, OPTION_INT, AT(price.interval), 1, INT32_MAX, NULL},
+    {"step-time", "SECONDS", STEP_TIME_HELP, OPTION_REAL, AT(price.step_time), 0, 3600, NULL},
+    {"stall", "SHARE", STALL_HELP, OPTION_AMOUNT, AT(price.stall), 0, 1, NULL},
     {"dead-gpus", "LIST", "GPUs that have failed, such as 3 or 8-15: they get nothing", OPTION_IDS,
      AT(dead_gpus), 0, EPLB_MAX_GPUS - 1, NULL},
     {"lost-experts", "load|fail",
@@ -131,7 +152,8 @@ const command plan_command = {
         "mean) "
         "of the worst layers beside a bound that no placement can beat, and writes the placement "
         "in "
-        "the form that a serving engine loads.",
+        "the form that a serving engine loads. With --current it proposes only copies that pay "
+        "for themselves until the next rebalance.",
     .example = "eplb plan --load counts.jsonl --gpus 32 --redundant 32 --out map.json --to sglang",
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),
@@ -141,6 +163,13 @@ const command plan_command = {
 const plan_values plan_values_default = {
     .slots = NOT_GIVEN,
     .redundant = NOT_GIVEN,
+    .target_imbalance = NOT_GIVEN,
+    .max_copies = NOT_GIVEN,
+    .max_copies_per_layer = NOT_GIVEN,
+    .max_copies_per_gpu = NOT_GIVEN,
+    .min_gain = NOT_GIVEN,
+    .copy_price = NOT_GIVEN,
+    .price.stall = NOT_GIVEN,
     .groups = NOT_GIVEN,
     .node_cost = NOT_GIVEN,
     .min_replicas = 1,
@@ -278,6 +307,47 @@ static int check_layer_budget(const plan_values *values)
     return EXIT_DONE;
 }
 
+/* What decides beside balance, and plans afresh; NULL: nothing. */
+static const char *other_rule(const plan_values *values)
+{
+    return values->algorithm == EPLB_ALGORITHM_EPLB  ? "algorithm eplb"
+           : values->algorithm == ALGORITHM_WEIGHTED ? "algorithm weighted"
+           : values->hierarchy == HIERARCHY_GROUPS   ? "hierarchy groups"
+           : values->spread_nodes                    ? "spread-nodes"
+           : values->node_cost >= 0.0                ? "node-cost"
+           : values->layer_budget == BUDGET_ADAPTIVE ? "layer-budget adaptive"
+                                                     : NULL;
+}
+
+bool plan_rebalances(const plan_values *values)
+{
+    return values->current != NULL && other_rule(values) == NULL;
+}
+
+const char *plan_rebalance_option_given(const plan_values *values)
+{
+    return values->target_imbalance >= 0.0     ? "target-imbalance"
+           : values->max_copies >= 0           ? "max-copies"
+           : values->max_copies_per_layer >= 0 ? "max-copies-per-layer"
+           : values->max_copies_per_gpu >= 0   ? "max-copies-per-gpu"
+           : values->min_gain >= 0.0           ? "min-gain"
+           : values->copy_price >= 0.0         ? "copy-price"
+                                               : price_option_given(&values->price);
+}
+
+static int check_rebalance(const plan_values *values)
+{
+    const char *name = plan_command.name;
+    const char *given = plan_rebalance_option_given(values);
+    if (given != NULL && values->current == NULL) {
+        return usage_error(name, "--%s goes with --current", given);
+    }
+    if (given != NULL && !plan_rebalances(values)) {
+        return usage_error(name, "--%s and --%s exclude each other", given, other_rule(values));
+    }
+    return price_values_check(&values->price, name);
+}
+
 static int check_pins(const plan_values *values)
 {
     pin_text pin;
@@ -329,7 +399,10 @@ int plan_values_check(const plan_values *values)
     if (uses_of_standard_input(&values->loads, values->current) > 1) {
         return usage_error(name, "--load and --current: standard input can be read once");
     }
-    exit_code = check_outputs(values);
+    exit_code = check_rebalance(values);
+    if (exit_code == EXIT_DONE) {
+        exit_code = check_outputs(values);
+    }
     if (exit_code != EXIT_DONE) {
         return exit_code;
     }

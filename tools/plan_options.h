@@ -4,6 +4,7 @@
 #define EPLB_TOOLS_PLAN_OPTIONS_H
 
 #include "options.h"
+#include "price.h"
 
 typedef struct plan_values {
     text_list loads;
@@ -20,6 +21,13 @@ typedef struct plan_values {
     const char *model;
     int32_t redundant;
     const char *current;
+    double target_imbalance; /* NOT_GIVEN: none; limits: none */
+    int32_t max_copies;
+    int32_t max_copies_per_layer;
+    int32_t max_copies_per_gpu;
+    double min_gain;   /* NOT_GIVEN: the library's default */
+    double copy_price; /* NOT_GIVEN: what `price` says */
+    price_values price;
     int32_t algorithm;
     int32_t hierarchy;
     int32_t groups;
@@ -64,6 +72,13 @@ enum { LOST_LOAD, LOST_FAIL };
 
 /* Values of --ilp. */
 enum { ILP_OFF, ILP_AUTO, ILP_ON };
+
+/* Whether the plan goes from the placement in force to a better one with few copies. Not where
+ * other rules than balance decide: these plan afresh, and keep layers that are good already. */
+bool plan_rebalances(const plan_values *values);
+
+/* The name of an option that says how; NULL: none was given. */
+const char *plan_rebalance_option_given(const plan_values *values);
 
 /* What each option alone cannot tell: what is missing, and what goes together. Returns an exit
  * code, with a message. */

@@ -263,6 +263,9 @@ eplb_status plan_report_create(plan_report *self, const plan_subject *subject, e
     }
     summarise(self);
     status = weigh(self, error);
+    if (status == EPLB_OK) {
+        status = plan_rebalance_measure(self, subject, error);
+    }
     if (status != EPLB_OK) {
         plan_report_destroy(self);
         return status;
@@ -279,6 +282,7 @@ void plan_report_destroy(plan_report *self)
     for (int32_t i = 0; i < self->losses; i++) {
         free(self->loss[i].experts);
     }
+    free(self->rebalance.curve);
     free(self->loss);
     free(self->scenario);
     free(self->rows);

@@ -9,7 +9,10 @@
 #include <eplb/format.h>
 #include <eplb/layer_budget.h>
 #include <eplb/plan.h>
+#include <eplb/rebalance.h>
 
+#include "plan_options.h"
+#include "price.h"
 #include "summary.h"
 
 /* What the plan means to nodes. */
@@ -38,6 +41,21 @@ typedef struct plan_budget {
     bool exists; /* false: layers are alike */
     eplb_layer_budget_info info;
 } plan_budget;
+
+/* How the plan goes from the placement in force. */
+typedef struct plan_rebalance {
+    bool exists; /* false: it does not */
+    eplb_rebalance_info info;
+    double target;           /* NOT_GIVEN: none */
+    bool is_limited;         /* by a number of copies in all */
+    bool layers_are_limited; /* or in a layer, or into a GPU */
+    double copy_price;
+    price_terms terms;
+    eplb_payoff payoff;
+    eplb_curve_point *curve; /* [points] of all layers together */
+    int32_t points;
+    int32_t knee; /* its index; -1: no curve */
+} plan_rebalance;
 
 typedef struct plan_row {
     int32_t layer_id;
@@ -86,9 +104,11 @@ typedef struct plan_subject {
     bool has_node_cost;
     double node_cost; /* that it was made with */
     bool has_layer_budget;
-    const eplb_placement *placement; /* the plan's or one that was made from it */
-    const eplb_placement *current;   /* NULL: none */
-    int64_t expert_bytes;            /* of one layer; 0: not known */
+    const eplb_placement *placement;     /* the plan's or one that was made from it */
+    const eplb_placement *current;       /* NULL: none */
+    const price_terms *rebalance;        /* what copies cost; NULL: it was planned afresh */
+    const plan_values *rebalance_values; /* what was asked for then */
+    int64_t expert_bytes;                /* of one layer; 0: not known */
 } plan_subject;
 
 typedef struct plan_report {
@@ -131,6 +151,7 @@ typedef struct plan_report {
     plan_refinement refinement;
     plan_nodes nodes;
     plan_budget budget;
+    plan_rebalance rebalance;
     int64_t copies;
     bool proposes_changes;
     const char *out; /* the file written; NULL: none */
@@ -155,6 +176,12 @@ void plan_refinement_print(const plan_report *self, FILE *out);
 /* The part on a memory budget over layers. */
 eplb_status plan_budget_measure(plan_report *self, const plan_subject *subject, eplb_error *error);
 void plan_budget_print(const plan_report *self, FILE *out);
+
+/* The part on the way from the placement in force; after the rest. */
+eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subject,
+                                   eplb_error *error);
+void plan_rebalance_print(const plan_report *self, FILE *out);
+void plan_rebalance_add_json(cJSON *document, const plan_report *self);
 
 void plan_report_print(const plan_report *self, FILE *out);
 

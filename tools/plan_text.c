@@ -273,6 +273,7 @@ static void print_remarks(const plan_report *self, FILE *out)
     if (self->has_current && self->proposes_changes) {
         print_price(self, out);
     }
+    plan_rebalance_print(self, out);
     if (self->repaired_slots > 0) {
         fprintf(out, "Repaired: %" PRId64 " slot%s changed to make the plan valid.\n",
                 self->repaired_slots, plural(self->repaired_slots));

@@ -129,6 +129,10 @@ static void the_same_load_again_proposes_nothing(void **state)
     plan = run_json(*state, PLAN " --slots 24 --current map --json --detailed-exitcode", 10);
     assert_true(json_number(plan, "copies") > 0.0);
     cJSON_Delete(plan);
+    run_result result = run_line(*state, PLAN " --slots 24 --current map --max-copies 3");
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "the current placement's layers have different slots");
+    run_release(&result);
 }
 
 static void reports_know_equal_layers_only(void **state)

@@ -5,6 +5,7 @@
 
 #define SHAPE " --gpus 4 --slots 8 --out new"
 #define GOOD "plan --load good.jsonl" SHAPE
+#define FROM GOOD " --current map.json"
 #define BY_MEMORY "plan --load good.jsonl --gpus 4 --out new"
 #define DIFF "diff map.json map.json --gpus 4"
 #define SWEEP "sweep --load good.jsonl --gpus 2,4 --redundant 0,8"
@@ -36,6 +37,20 @@ static const refusal wrong_commands[] = {
     {"plan --load good.jsonl --gpus 4 --slots 8 --json --out -", 2, "--json and --out -"},
     {"plan --load - --load -" SHAPE, 2, "standard input can be read once"},
     {"plan --load - --current -" SHAPE, 2, "standard input can be read once"},
+    {GOOD " --target-imbalance 1.1", 2, "--target-imbalance goes with --current"},
+    {GOOD " --max-copies 0", 2, "--max-copies goes with --current"},
+    {GOOD " --copy-price 0", 2, "--copy-price goes with --current"},
+    {GOOD " --interval 10", 2, "--interval goes with --current"},
+    {GOOD " --stall 0", 2, "--stall goes with --current"},
+    {FROM " --max-copies 1 --algorithm eplb", 2, "--max-copies and --algorithm eplb exclude"},
+    {FROM " --min-gain 0 --gpus-per-node 2 --spread-nodes", 2,
+     "--min-gain and --spread-nodes exclude each other"},
+    {FROM " --max-copies-per-layer 1 --gpus-per-node 2 --node-cost 0", 2,
+     "--max-copies-per-layer and --node-cost exclude each other"},
+    {FROM " --max-copies-per-gpu 1 --gpus-per-node 2 --hierarchy groups --groups 2", 2,
+     "--max-copies-per-gpu and --hierarchy groups exclude each other"},
+    {FROM " --target-imbalance 1 --layer-budget adaptive", 2,
+     "--target-imbalance and --layer-budget adaptive exclude each other"},
     {"diff", 2, "OLD is missing"},
     {"diff map.json --gpus 4", 2, "NEW is missing"},
     {"diff map.json map.json map.json --gpus 4", 2, "unexpected argument 'map.json'"},
@@ -93,6 +108,19 @@ static const refusal wrong_values[] = {
     {"plan --load good.jsonl --gpus 4 --redundant 4 --layer-budget adaptive", 2,
      "--layer-budget adaptive goes with --gpu-memory or"},
     {GOOD " --lost-experts maybe", 2, "--lost-experts 'maybe': not one of"},
+    {FROM " --target-imbalance 0.9", 2, "--target-imbalance '0.9'"},
+    {FROM " --target-imbalance nan", 2, "--target-imbalance 'nan'"},
+    {FROM " --max-copies -1", 2, "--max-copies '-1'"},
+    {FROM " --max-copies-per-layer x", 2, "--max-copies-per-layer 'x'"},
+    {FROM " --max-copies-per-gpu 1.5", 2, "--max-copies-per-gpu '1.5'"},
+    {FROM " --min-gain -0.1", 2, "--min-gain '-0.1'"},
+    {FROM " --copy-price inf", 2, "--copy-price 'inf'"},
+    {FROM " --bandwidth 400G", 2, "--bandwidth needs two numbers, such as 400G,50G, not 1"},
+    {FROM " --bandwidth 0,50G", 2, "--bandwidth '0'"},
+    {FROM " --bandwidth 400X,50G", 2, "--bandwidth '400X'"},
+    {FROM " --interval 0", 2, "--interval '0'"},
+    {FROM " --step-time 0", 2, "--step-time '0'"},
+    {FROM " --stall 1.5", 2, "--stall '1.5'"},
     {GOOD " --lost-experts fail", 2, "--lost-experts goes with --current"},
     {GOOD " --min-replicas 0", 2, "--min-replicas '0'"},
     {GOOD " --max-replicas 0", 2, "--max-replicas '0'"},
