@@ -38,21 +38,22 @@
  * Two modes, for two kinds of engines:
  *   - EPLB_MIGRATION_IN_PLACE: slots that are being written are -1 in map_during; the engine must
  *     route around them. A slot is written only while its old expert has another replica in the
- * map.
+ *     map.
  *   - EPLB_MIGRATION_STAGED: all copies go to buffer slots, and the old map stays until the commit.
  *     For engines that take -1 for an expert: SGLang takes it for the last one. The copies of a
- *     layer that the buffer does not hold at once are committed in parts.
+ *     layer that the buffer does not hold at once are committed in parts. No slot leaves the map
+ *     but those that shall be empty in the end.
  *
  * Experts whose only replicas wait for each other's slots: in place, they are staged in the buffer
  * and committed together where it has room for them. Else one of them goes to a spare slot first,
  * one that is empty or whose expert has another replica; that slot is restored afterwards, which
  * makes one or two copies more (`extra_copies`). Where there is neither, that is an error.
  *
- * Sources: an expert is copied from a slot of the same GPU (which happens where slots are renamed
- * only), else of the same node, else of another node, else from storage. Among the GPUs that are
- * equally near, sources are chosen so that the GPU that sends most in the layer sends as little as
- * it can, given the order of the copies; ties go to the GPU that has sent less in other layers, and
- * to the smaller one.
+ * Sources: an expert is copied from a slot of the same GPU (where slots are renamed, and on ways
+ * through spare slots), else of the same node, else of another node, else from storage. Among the
+ * GPUs that are equally near, sources are chosen so that the GPU that sends most in the layer sends
+ * as little as it can, given the order of the copies; ties go to the GPU that has sent less in
+ * other layers, and to the smaller one.
  *
  * Slots are numbered as in the two placements. Where a GPU has other numbers of slots in them,
  * they are numbered as in eplb_migration_cluster, which has the larger number of them on each GPU.
