@@ -8,6 +8,7 @@
 #include <eplb/hooks.h>
 #include <eplb/layer_budget.h>
 #include <eplb/load.h>
+#include <eplb/migration.h>
 #include <eplb/placement.h>
 #include <eplb/plan.h>
 #include <eplb/price.h>
