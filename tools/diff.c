@@ -22,8 +22,12 @@ typedef struct diff_values {
     const char *model;
     int64_t expert_bytes;
     price_values price;
+    int32_t mode;
+    int32_t buffer_slots; /* -1: as many as it takes */
     bool json;
 } diff_values;
+
+const char *const diff_modes[] = {"in-place", "staged", NULL};
 
 #define AT(field) offsetof(diff_values, field)
 
@@ -50,6 +54,13 @@ static const option options[] = {
     {"interval", "STEPS", INTERVAL_HELP, OPTION_INT, AT(price.interval), 1, INT32_MAX, NULL},
     {"step-time", "SECONDS", STEP_TIME_HELP, OPTION_REAL, AT(price.step_time), 0, 3600, NULL},
     {"stall", "SHARE", STALL_HELP, OPTION_AMOUNT, AT(price.stall), 0, 1, NULL},
+    {"mode", "in-place|staged",
+     "how slots are written: in place, while the engine routes around them (default), or staged in "
+     "buffers, for engines that cannot, such as SGLang",
+     OPTION_CHOICE, AT(mode), 0, 0, diff_modes},
+    {"buffer-slots", "N",
+     "slots that each GPU has beside those of the maps (default: as many as it takes)", OPTION_INT,
+     AT(buffer_slots), 0, EPLB_MAX_SLOTS, NULL},
     {"json", NULL, "print one JSON document instead of the table", OPTION_FLAG, AT(json), 0, 0,
      NULL},
 };
@@ -59,9 +70,10 @@ static const command diff = {
     .usage = "OLD NEW [--load SOURCE]... [--gpus N] [--json] [OPTION...]",
     .notes =
         "Says what lies between two placements: copies of experts' weights, layer by layer and GPU "
-        "by GPU, replicas that experts gain and lose, and, with the loads, the imbalance before "
-        "and after and when the copies have paid for themselves. A copy is an expert on a GPU that "
-        "did not have it; slots that are renamed inside a GPU cost nothing.",
+        "by GPU, replicas that experts gain and lose, where the weights come from and in how many "
+        "rounds, and, with the loads, the imbalance before and after and when the copies have paid "
+        "for themselves. A copy is an expert on a GPU that did not have it; slots that are renamed "
+        "inside a GPU cost nothing.",
     .example = "eplb diff map.json map.json --gpus 32 --load counts.jsonl",
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),
@@ -94,6 +106,9 @@ static int check_values(const diff_values *values)
     }
     if (values->loads.count == 0 && of_load != NULL) {
         return usage_error(diff.name, "--%s goes with --load", of_load);
+    }
+    if (values->mode == EPLB_MIGRATION_STAGED && values->buffer_slots == 0) {
+        return usage_error(diff.name, "--mode staged needs --buffer-slots of at least 1");
     }
     return price_values_check(&values->price, diff.name);
 }
@@ -131,13 +146,16 @@ static diff_request request_of(const diff_job *self)
 static int tell(const diff_job *self, const diff_request *request)
 {
     const diff_values *values = self->values;
-    const diff_subject subject = {.request = request,
-                                  .maps = &self->maps,
-                                  .load = self->load,
-                                  .objective = (eplb_objective)values->objective,
-                                  .price = &values->price,
-                                  .expert_bytes = values->expert_bytes,
-                                  .has_nodes = values->gpus_per_node > 0};
+    diff_subject subject = {.request = request,
+                            .maps = &self->maps,
+                            .load = self->load,
+                            .objective = (eplb_objective)values->objective,
+                            .price = &values->price,
+                            .expert_bytes = values->expert_bytes,
+                            .has_nodes = values->gpus_per_node > 0};
+    eplb_migration_options_init(&subject.migration);
+    subject.migration.mode = values->mode;
+    subject.migration.buffer_slots = values->buffer_slots;
     diff_report report;
     eplb_error error;
     if (diff_report_create(&report, &subject, &error) != EPLB_OK) {
@@ -179,7 +197,7 @@ static int ask_model(diff_values *values, model_answers *model)
 
 int command_diff(int argc, char **argv)
 {
-    diff_values values = {.price.stall = NOT_GIVEN};
+    diff_values values = {.price.stall = NOT_GIVEN, .buffer_slots = -1};
     diff_job job = {.values = &values};
     eplb_hooks_init(&job.hooks);
     job.hooks.log = print_warning;

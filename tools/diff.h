@@ -12,6 +12,9 @@
 #include "price.h"
 #include "summary.h"
 
+/* Names of the values of eplb_migration_mode; ends with NULL. */
+extern const char *const diff_modes[];
+
 /* Two maps of the same layers, experts and GPUs. */
 typedef struct diff_maps {
     eplb_placement *old_map;
@@ -65,11 +68,14 @@ typedef struct diff_report {
     int32_t changed_layers; /* in any slot */
     int32_t copied_layers;  /* with copies */
     int64_t copies;
-    int64_t from_storage;
-    bool has_bytes;
+    int64_t bytes;  /* of the copies; -1: not known */
+    int64_t extra;  /* copies of the schedule beyond these */
     bool has_nodes; /* something says which GPUs share a node */
     price_terms terms;
-    eplb_payoff payoff;       /* without a load the gain is 0 */
+    eplb_payoff payoff;        /* without a load the gain is 0 */
+    eplb_migration *migration; /* how it is carried out */
+    eplb_migration_info schedule;
+    eplb_migration_mode mode;
     eplb_gpu_copies *traffic; /* [gpus] */
     diff_row *rows;           /* [layers] */
     int32_t *counts;          /* [layers][2][experts] replicas before and after */
@@ -84,6 +90,7 @@ typedef struct diff_subject {
     const price_values *price;
     int64_t expert_bytes; /* 0: not known */
     bool has_nodes;
+    eplb_migration_options migration;
 } diff_subject;
 
 /* Keeps pointers to the subject's maps and paths. */

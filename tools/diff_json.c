@@ -21,8 +21,7 @@ static void add_results(cJSON *document, const diff_report *self)
     json_add_integer(document, "layers_changed", self->changed_layers);
     json_add_integer(document, "layers_with_copies", self->copied_layers);
     json_add_integer(document, "copies", self->copies);
-    json_add_integer(document, "copies_from_storage", self->from_storage);
-    json_add_known_integer(document, "bytes_to_copy", self->has_bytes, self->payoff.bytes);
+    json_add_known_integer(document, "bytes_to_copy", self->bytes >= 0, self->bytes);
     if (self->has_load) {
         json_add_summary(document, "imbalance_before", scored, &self->before);
         json_add_summary(document, "imbalance_after", scored, &self->after);
@@ -135,6 +134,57 @@ static void add_layers(cJSON *document, const diff_report *self)
     }
 }
 
+static cJSON *describe_copy(const eplb_copy *copy)
+{
+    cJSON *object = cJSON_CreateObject();
+    json_add_integer(object, "expert", copy->expert);
+    json_add_integer(object, "gpu", copy->gpu);
+    json_add_integer(object, "slot", copy->slot);
+    json_add_known_integer(object, "buffer", copy->buffer >= 0, copy->buffer);
+    cJSON_AddStringToObject(object, "source",
+                            eplb_copy_source_name((eplb_copy_source)copy->source));
+    json_add_known_integer(object, "source_gpu", copy->source_gpu >= 0, copy->source_gpu);
+    json_add_known_integer(object, "source_slot", copy->source_slot >= 0, copy->source_slot);
+    return object;
+}
+
+static void add_rounds(cJSON *schedule, const diff_report *self)
+{
+    const int32_t *ids = eplb_placement_layer_ids(self->maps->new_map);
+    cJSON *list = cJSON_AddArrayToObject(schedule, "per_round");
+    for (int64_t r = 0; r < self->schedule.rounds; r++) {
+        eplb_round round = {.struct_size = sizeof(round)};
+        if (eplb_migration_get_round(self->migration, r, &round, NULL) != EPLB_OK) {
+            return; /* there is no such round */
+        }
+        cJSON *object = cJSON_CreateObject();
+        json_add_integer(object, "layer", ids[round.layer]);
+        cJSON_AddBoolToObject(object, "commit", round.commit != 0);
+        cJSON *copies = cJSON_AddArrayToObject(object, "copies");
+        for (int32_t i = 0; i < round.copy_count; i++) {
+            cJSON_AddItemToArray(copies, describe_copy(&round.copies[i]));
+        }
+        cJSON_AddItemToArray(list, object);
+    }
+}
+
+static void add_schedule(cJSON *document, const diff_report *self)
+{
+    const eplb_migration_info *info = &self->schedule;
+    cJSON *object = cJSON_AddObjectToObject(document, "schedule");
+    cJSON_AddStringToObject(object, "mode", diff_modes[self->mode]);
+    json_add_integer(object, "rounds", info->rounds);
+    json_add_integer(object, "buffer_slots", info->buffer_slots);
+    json_add_integer(object, "local_copies", info->local_copies);
+    json_add_integer(object, "node_copies", info->node_copies);
+    json_add_integer(object, "remote_copies", info->remote_copies);
+    json_add_integer(object, "storage_copies", info->storage_copies);
+    json_add_integer(object, "extra_copies", self->extra);
+    json_add_integer(object, "most_sent", info->most_sent);
+    json_add_integer(object, "most_received", info->most_received);
+    add_rounds(object, self);
+}
+
 int diff_report_print_json(const diff_report *self)
 {
     cJSON *document = json_begin("eplb.diff/1");
@@ -142,5 +192,6 @@ int diff_report_print_json(const diff_report *self)
     add_results(document, self);
     add_gpus(document, self);
     add_layers(document, self);
+    add_schedule(document, self);
     return json_finish(document, EXIT_DONE);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "diff.h"
+#include "memory.h"
 
 static eplb_status count_replicas(const diff_report *self, int32_t layer, diff_row *row,
                                   eplb_error *error)
@@ -99,19 +100,22 @@ static void summarise(diff_report *self)
     summary_finish(&self->after, self->scored_layers);
 }
 
-static eplb_status judge(diff_report *self, eplb_error *error)
+static eplb_status make_schedule(diff_report *self, const diff_subject *subject, eplb_error *error)
 {
-    eplb_status status = price_count_copies(self->maps->old_map, self->maps->new_map, self->traffic,
-                                            &self->from_storage, error);
-    const eplb_proposal proposal = {.struct_size = sizeof(proposal),
-                                    .layers = self->scored_layers,
-                                    .before = self->before.mean,
-                                    .after = self->after.mean,
-                                    .copies = self->traffic,
-                                    .gpus = self->gpus};
-    self->payoff.struct_size = sizeof(self->payoff);
+    self->schedule.struct_size = sizeof(self->schedule);
+    eplb_status status = eplb_migration_create(&self->migration, NULL, self->maps->old_map,
+                                               self->maps->new_map, &subject->migration, error);
+    if (status == EPLB_OK) {
+        status = eplb_migration_get_info(self->migration, &self->schedule, error);
+    }
+    if (status == EPLB_OK && subject->expert_bytes > 0) {
+        status = weight_bytes(&self->bytes, subject->expert_bytes, self->copies, 1, error);
+    }
+    self->extra = self->schedule.node_copies + self->schedule.remote_copies +
+                  self->schedule.storage_copies - self->copies;
     return status == EPLB_OK
-               ? eplb_payoff_judge(&self->terms.options, &proposal, &self->payoff, error)
+               ? price_judge(&self->terms, self->migration, self->scored_layers, self->before.mean,
+                             self->after.mean, self->traffic, &self->payoff, error)
                : status;
 }
 
@@ -122,7 +126,7 @@ static eplb_status measure(diff_report *self, const diff_subject *subject, eplb_
         return status;
     }
     summarise(self);
-    return judge(self, error);
+    return make_schedule(self, subject, error);
 }
 
 eplb_status diff_report_create(diff_report *self, const diff_subject *subject, eplb_error *error)
@@ -137,7 +141,8 @@ eplb_status diff_report_create(diff_report *self, const diff_subject *subject, e
                           .old_slots = eplb_placement_slots(maps->old_map),
                           .new_slots = eplb_placement_slots(maps->new_map),
                           .has_load = subject->load != NULL,
-                          .has_bytes = subject->expert_bytes > 0,
+                          .bytes = -1,
+                          .mode = (eplb_migration_mode)subject->migration.mode,
                           .has_nodes = subject->has_nodes};
     self->terms =
         price_terms_make(subject->price, subject->expert_bytes, self->layers, subject->has_nodes);
@@ -155,6 +160,7 @@ eplb_status diff_report_create(diff_report *self, const diff_subject *subject, e
 
 void diff_report_destroy(diff_report *self)
 {
+    eplb_migration_destroy(&self->migration);
     free(self->rows);
     free(self->traffic);
     free(self->counts);

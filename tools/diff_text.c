@@ -107,28 +107,43 @@ static void print_busiest(const diff_report *self, const char *does,
            most == 1 ? "copy" : "copies");
 }
 
-static void print_crossings(const diff_report *self)
+/* Where the weights come from. Without nodes that were told all GPUs are alike. */
+static void print_sources(const diff_report *self)
 {
-    int64_t crossing = 0;
-    for (int32_t g = 0; g < self->gpus; g++) {
-        crossing += self->traffic[g].sent_inter;
+    const eplb_migration_info *schedule = &self->schedule;
+    const char *comma = "Sources: ";
+    if (schedule->node_copies > 0) {
+        printf("%s%" PRId64 " from %s", comma, schedule->node_copies,
+               self->has_nodes ? "the same node" : "other GPUs");
+        comma = ", ";
     }
-    printf("%" PRId64 " of the copies come%s from other nodes.\n", crossing,
-           crossing == 1 ? "s" : "");
+    if (schedule->remote_copies > 0) {
+        printf("%s%" PRId64 " from other nodes", comma, schedule->remote_copies);
+        comma = ", ";
+    }
+    if (schedule->storage_copies > 0) {
+        printf("%s%" PRId64 " from storage (no GPU has the experts)", comma,
+               schedule->storage_copies);
+    }
+    printf("; in %" PRId64 " round%s, %s.\n", schedule->rounds, plural(schedule->rounds),
+           self->mode == EPLB_MIGRATION_STAGED ? "by way of buffers" : "in place");
+}
+
+static void print_extra_copies(const diff_report *self)
+{
+    if (self->extra > 0) {
+        printf("%" PRId64 " of these %s not needed: slots that are renamed in place, or too few "
+               "buffers (--mode, --buffer-slots).\n",
+               self->extra, self->extra == 1 ? "is" : "are");
+    }
 }
 
 static void print_traffic(const diff_report *self)
 {
     print_busiest(self, "receives", received);
     print_busiest(self, "sends", sent);
-    if (self->has_nodes) {
-        print_crossings(self);
-    }
-    if (self->from_storage > 0) {
-        printf("No GPU holds the experts of %" PRId64 " of the copies: their weights come from "
-               "storage.\n",
-               self->from_storage);
-    }
+    print_sources(self);
+    print_extra_copies(self);
 }
 
 static void print_imbalance(const diff_report *self)
@@ -146,9 +161,9 @@ static void print_copies(const diff_report *self)
     printf("%" PRId64 " %s in %" PRId32 " of %" PRId32 " layer%s", self->copies,
            self->copies == 1 ? "copy" : "copies", self->copied_layers, self->layers,
            plural(self->layers));
-    if (self->has_bytes) {
+    if (self->bytes >= 0) {
         char bytes[32];
-        printf(" (%s)", eplb_bytes_text(self->payoff.bytes, bytes, sizeof(bytes)));
+        printf(" (%s)", eplb_bytes_text(self->bytes, bytes, sizeof(bytes)));
     }
 }
 
@@ -177,7 +192,7 @@ int diff_report_print(const diff_report *self)
         return EXIT_FAILED;
     }
     print_imbalance(self);
-    if (self->copies > 0) {
+    if (self->copies + self->extra > 0) {
         print_traffic(self);
     }
     if (self->copies > 0 && self->scored_layers > 0) {

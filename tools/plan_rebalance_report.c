@@ -27,6 +27,18 @@ static eplb_status read_curve(plan_rebalance *self, const eplb_plan *plan, eplb_
     return status;
 }
 
+/* With buffers, so that not a copy more is made than counted. */
+static eplb_status schedule(eplb_migration **migration, const plan_subject *subject,
+                            eplb_error *error)
+{
+    eplb_migration_options options;
+    eplb_migration_options_init(&options);
+    options.mode = EPLB_MIGRATION_STAGED;
+    options.buffer_slots = -1;
+    return eplb_migration_create(migration, NULL, subject->current, subject->placement, &options,
+                                 error);
+}
+
 static eplb_status judge(plan_report *self, const plan_subject *subject, eplb_error *error)
 {
     plan_rebalance *rebalance = &self->rebalance;
@@ -34,17 +46,12 @@ static eplb_status judge(plan_report *self, const plan_subject *subject, eplb_er
     if (copies == NULL) {
         return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
     }
-    const eplb_proposal proposal = {.struct_size = sizeof(proposal),
-                                    .layers = self->scored_layers,
-                                    .before = self->before.mean,
-                                    .after = self->after.mean,
-                                    .copies = copies,
-                                    .gpus = self->gpus};
-    int64_t from_storage = 0;
-    eplb_status status =
-        price_count_copies(subject->current, subject->placement, copies, &from_storage, error);
+    eplb_migration *migration;
+    eplb_status status = schedule(&migration, subject, error);
     if (status == EPLB_OK) {
-        status = eplb_payoff_judge(&rebalance->terms.options, &proposal, &rebalance->payoff, error);
+        status = price_judge(&rebalance->terms, migration, self->scored_layers, self->before.mean,
+                             self->after.mean, copies, &rebalance->payoff, error);
+        eplb_migration_destroy(&migration);
     }
     free(copies);
     return status;
@@ -65,7 +72,6 @@ eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subjec
                                        .terms = *subject->rebalance};
     plan_rebalance *rebalance = &self->rebalance;
     rebalance->info.struct_size = sizeof(rebalance->info);
-    rebalance->payoff.struct_size = sizeof(rebalance->payoff);
     eplb_status status =
         plan_copy_price(&rebalance->terms, values, eplb_placement_cluster(subject->placement),
                         &rebalance->copy_price, error);

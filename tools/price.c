@@ -55,14 +55,19 @@ eplb_status price_of_copy(const price_terms *self, const eplb_cluster *cluster, 
     return eplb_copy_price(&self->options, eplb_cluster_nodes(cluster) > 1 ? 1 : 0, price, error);
 }
 
-eplb_status price_count_copies(const eplb_placement *from, const eplb_placement *to,
-                               eplb_gpu_copies *copies, int64_t *from_storage, eplb_error *error)
+eplb_status price_judge(const price_terms *self, const eplb_migration *migration, int32_t layers,
+                        double before, double after, eplb_gpu_copies *copies, eplb_payoff *payoff,
+                        eplb_error *error)
 {
-    eplb_status status = EPLB_OK;
-    for (int32_t l = 0; l < eplb_placement_layers(to) && status == EPLB_OK; l++) {
-        status = eplb_gpu_copies_add(from, to, l, copies, from_storage, error);
-    }
-    return status;
+    const eplb_proposal proposal = {.struct_size = sizeof(proposal),
+                                    .layers = layers,
+                                    .before = before,
+                                    .after = after,
+                                    .copies = copies,
+                                    .gpus = eplb_cluster_gpus(eplb_migration_cluster(migration))};
+    payoff->struct_size = sizeof(*payoff);
+    eplb_status status = eplb_gpu_copies_count(migration, copies, error);
+    return status == EPLB_OK ? eplb_payoff_judge(&self->options, &proposal, payoff, error) : status;
 }
 
 void price_print(const price_terms *self, const eplb_payoff *payoff, FILE *out)

@@ -51,10 +51,11 @@ price_terms price_terms_make(const price_values *values, int64_t expert_bytes, i
 eplb_status price_of_copy(const price_terms *self, const eplb_cluster *cluster, double *price,
                           eplb_error *error);
 
-/* Who sends and gets the copies of all layers: copies [gpus], zeros before. from_storage grows by
- * those that no live GPU can send. */
-eplb_status price_count_copies(const eplb_placement *from, const eplb_placement *to,
-                               eplb_gpu_copies *copies, int64_t *from_storage, eplb_error *error);
+/* Judges what the schedule of a change costs and gains: `layers` with load go from a mean imbalance
+ * to another. copies [gpus] gets who sends and receives. */
+eplb_status price_judge(const price_terms *self, const eplb_migration *migration, int32_t layers,
+                        double before, double after, eplb_gpu_copies *copies, eplb_payoff *payoff,
+                        eplb_error *error);
 
 /* "14 copies (588 MiB, 12 ms) pay after ..." and a full stop. */
 void price_print(const price_terms *self, const eplb_payoff *payoff, FILE *out);

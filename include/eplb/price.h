@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <eplb/placement.h>
+#include <eplb/migration.h>
 #include <eplb/status.h>
 
 EPLB_BEGIN_DECLS
@@ -80,17 +80,10 @@ typedef struct eplb_gpu_copies {
     int64_t sent_inter;
 } eplb_gpu_copies;
 
-/*
- * Adds the copies that lead one layer from one placement to another, those of
- * eplb_placement_copies, to copies [gpus]: to whom they go, and from whom, which is a holder of the
- * expert on a GPU that is alive in both, on the same node if there is one, that has sent the fewest
- * by that kind of link so far, then the smallest. What no such GPU holds comes from storage, and
- * from_storage (may be NULL) grows by it. The two must have as many GPUs and experts; nodes are
- * those of `to`. EPLB_ERROR_ARGUMENT when something does not match. Cost: O(copies * slots).
- */
-EPLB_API eplb_status eplb_gpu_copies_add(const eplb_placement *from, const eplb_placement *to,
-                                         int32_t layer, eplb_gpu_copies *copies,
-                                         int64_t *from_storage, eplb_error *error);
+/* Counts who sends and who gets in all rounds of a schedule: copies [gpus] are replaced. Copies
+ * inside a GPU cost nothing and do not count. EPLB_ERROR_ARGUMENT without a schedule or output. */
+EPLB_API eplb_status eplb_gpu_copies_count(const eplb_migration *migration, eplb_gpu_copies *copies,
+                                           eplb_error *error);
 
 /* What is judged. */
 typedef struct eplb_proposal {

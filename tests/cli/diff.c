@@ -53,7 +53,7 @@ static void same_map_is_no_difference(void **state)
 static void copies_are_told_apart_from_renamed_slots(void **state)
 {
     write_both(*state);
-    assert_output(*state, "diff old new --gpus 4", 0,
+    assert_output(*state, "diff old new --gpus 4 --mode staged", 0,
                   "2 layers of 6 experts on 4 GPUs, 8 slots\n"
                   "\n"
                   "Experts with more and with fewer replicas than before:\n"
@@ -63,6 +63,7 @@ static void copies_are_told_apart_from_renamed_slots(void **state)
                   "\n"
                   "GPU 1 receives most: 1 copy.\n"
                   "GPU 0 sends most: 1 copy.\n"
+                  "Sources: 2 from other GPUs; in 2 rounds, by way of buffers.\n"
                   "2 copies in 1 of 2 layers.\n");
 }
 
@@ -94,7 +95,7 @@ static void load_tells_the_imbalance_before_and_after(void **state)
     assert_true(json_number(payoff, "gain_seconds_per_step") < 0.0);
     cJSON_Delete(report);
     run_result result = run_line(*state, "diff new old --gpus 4 --load log --expert-bytes 50MB "
-                                         "--step-time 0.01 --interval 3000");
+                                         "--step-time 0.01 --interval 3000 --mode staged");
     assert_contains(result.out, "\n2 copies (95.37 MiB, 1 ms) pay after 1 step; the next "
                                 "rebalance is after 3000.\n"
                                 "2 copies in 1 of 2 layers (95.37 MiB): imbalance 1.5000 -> "
@@ -138,6 +139,62 @@ static void json_names_what_each_gpu_gets_and_gives_up(void **state)
     assert_true(json_number(cJSON_GetArrayItem(traffic, 1), "sent_between_nodes") == 1.0);
     assert_true(json_number(cJSON_GetArrayItem(traffic, 3), "received_between_nodes") == 1.0);
     cJSON_Delete(report);
+}
+
+static void json_has_the_schedule_with_its_sources(void **state)
+{
+    write_both(*state);
+    cJSON *report =
+        run_json(*state, "diff old new --gpus 4 --gpus-per-node 2 --mode staged --json", 0);
+    const cJSON *schedule = json_member(report, "schedule");
+    assert_string_equal(json_text(schedule, "mode"), "staged");
+    assert_true(json_number(schedule, "node_copies") == 1.0);
+    assert_true(json_number(schedule, "remote_copies") == 1.0);
+    assert_true(json_number(schedule, "storage_copies") == 0.0);
+    const cJSON *rounds = json_member(schedule, "per_round");
+    assert_true(json_number(schedule, "rounds") == (double)cJSON_GetArraySize(rounds));
+    int copies = 0;
+    const cJSON *round;
+    cJSON_ArrayForEach(round, rounds)
+    {
+        const cJSON *copy;
+        cJSON_ArrayForEach(copy, json_member(round, "copies"))
+        {
+            bool is_copy = strcmp(json_text(copy, "source"), "local") != 0;
+            copies += is_copy ? 1 : 0;
+            assert_true(!is_copy || json_number(round, "layer") == 1.0);
+            assert_true(is_copy == (json_number(copy, "source_gpu") != json_number(copy, "gpu")));
+        }
+    }
+    assert_int_equal(copies, 2);
+    cJSON_Delete(report);
+}
+
+/* Where slots are exchanged inside a GPU, one of the experts must come from elsewhere. */
+static void copies_beyond_the_difference_are_told(void **state)
+{
+    write_both(*state);
+    run_result result = run_line(*state, "diff old new --gpus 4");
+    assert_contains(result.out, " in place.\n");
+    cJSON *report = run_json(*state, "diff old new --gpus 4 --json", 0);
+    const cJSON *schedule = json_member(report, "schedule");
+    double extra = json_number(schedule, "extra_copies");
+    assert_true(json_number(report, "copies") == 2.0);
+    assert_true(json_number(schedule, "node_copies") == 2.0 + extra);
+    assert_int_equal(strstr(result.out, " of these ") != NULL, extra > 0.0);
+    cJSON_Delete(report);
+    run_release(&result);
+}
+
+static void too_few_buffers_are_an_error_that_says_how_many(void **state)
+{
+    write_sglang(*state, "old", "[[0,1]]");
+    write_sglang(*state, "new", "[[1,0]]");
+    run_result result = run_line(*state, "diff old new --gpus 2 --buffer-slots 0");
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "buffer");
+    run_release(&result);
+    run_ok(*state, "diff old new --gpus 2 --buffer-slots 1");
 }
 
 static void json_counts_replicas_gained_and_lost(void **state)
@@ -265,6 +322,9 @@ TEST_MAIN(IN_DIRECTORY(same_map_is_no_difference),
           IN_DIRECTORY(load_tells_the_imbalance_before_and_after),
           IN_DIRECTORY(expert_bytes_that_nobody_said_are_marked),
           IN_DIRECTORY(json_names_what_each_gpu_gets_and_gives_up),
+          IN_DIRECTORY(json_has_the_schedule_with_its_sources),
+          IN_DIRECTORY(copies_beyond_the_difference_are_told),
+          IN_DIRECTORY(too_few_buffers_are_an_error_that_says_how_many),
           IN_DIRECTORY(json_counts_replicas_gained_and_lost),
           IN_DIRECTORY(maps_may_have_different_slots),
           IN_DIRECTORY(dense_layers_bring_formats_together),
