@@ -37,7 +37,8 @@ typedef struct eplb_ilp_options {
     int32_t mode;         /* an eplb_ilp_mode; default EPLB_ILP_AUTO */
 
     /* Nodes of all search trees of a layer, >= 0; -1: no limit. Default 5,000,000, of some 100 ns
-     * for those of own searches and up to milliseconds, which count as many, for GLPK's. */
+     * for those of own searches, up to 2 us with many experts or scenarios, and up to milliseconds,
+     * which count as many, for GLPK's. */
     int64_t nodes;
 
     /* Memory that GLPK may take in one solve, in bytes, >= 0; -1: no limit. Default 1 GiB. */
