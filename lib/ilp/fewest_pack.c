@@ -7,6 +7,10 @@
 /* Sums of loads, of the size of the number of GPUs, are off by less. */
 #define ROUNDING 1e-11
 
+/* To begin with counts takes a look at each expert on each GPU in each scenario; so many take as
+ * long as a node. */
+#define LOOKS_PER_NODE 64
+
 static double *row_of(const eplb_fewest_search *s, double *rows, int32_t row)
 {
     return rows + (size_t)row * (size_t)s->layer->scenarios;
@@ -375,8 +379,13 @@ static eplb_fewest_end open_level(eplb_fewest_search *s, int32_t l, int32_t copi
 
 eplb_fewest_end eplb_fewest_pack(eplb_fewest_search *s)
 {
+    const eplb_fewest_layer *layer = s->layer;
+    int64_t looks = (int64_t)layer->experts * layer->gpus * layer->scenarios;
+    if (!eplb_fewest_spend(s->layer, looks / LOOKS_PER_NODE)) {
+        return EPLB_FEWEST_ENDED;
+    }
     sort_by_share(s);
     set_shares(s);
-    set_range(s, 0, s->layer->gpus);
+    set_range(s, 0, layer->gpus);
     return order_levels(s) ? open_level(s, 0, s->copies) : EPLB_FEWEST_NOTHING;
 }
