@@ -27,22 +27,11 @@ static double share_of(const eplb_fewest_search *s, int32_t scenario, int32_t pl
     return s->share[(size_t)scenario * (size_t)s->layer->experts + (size_t)place];
 }
 
-static double heaviest_share(const eplb_fewest_search *s, int32_t expert)
-{
-    const eplb_fewest_layer *layer = s->layer;
-    double most = 0.0;
-    for (int32_t k = 0; k < layer->scenarios; k++) {
-        double load = layer->load[(size_t)k * (size_t)layer->experts + (size_t)expert];
-        most = load > most ? load : most;
-    }
-    return most / (double)s->count[expert];
-}
-
 static void sort_by_share(eplb_fewest_search *s)
 {
     double key[EPLB_FEWEST_MOST_EXPERTS];
     for (int32_t e = 0; e < s->layer->experts; e++) {
-        double share = heaviest_share(s, e);
+        double share = eplb_fewest_peak(s->layer, e) / (double)s->count[e];
         int32_t i = e;
         for (; i > 0 && key[i - 1] < share; i--) {
             key[i] = key[i - 1];
