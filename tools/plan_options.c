@@ -205,6 +205,11 @@ static int check_outputs(const plan_values *values)
     if (wants_out && wants_weights) {
         return usage_error(plan_command.name, "--out - and --weights - both want standard output");
     }
+    if (values->out != NULL && values->weights != NULL &&
+        strcmp(values->out, values->weights) == 0) {
+        return usage_error(plan_command.name, "--out and --weights are one file: '%s'",
+                           values->out);
+    }
     return EXIT_DONE;
 }
 
@@ -268,12 +273,13 @@ static int check_layer_budget(const plan_values *values)
     if (values->redundant != NOT_GIVEN) {
         return usage_error(name, "--layer-budget adaptive goes with --gpu-memory or --slots");
     }
-    bool is_classical = values->algorithm == EPLB_ALGORITHM_EPLB;
-    if (is_classical || values->hierarchy == HIERARCHY_GROUPS || values->node_cost >= 0.0) {
-        return usage_error(name, "--layer-budget adaptive and --%s exclude each other",
-                           is_classical               ? "algorithm eplb"
-                           : values->node_cost >= 0.0 ? "node-cost"
-                                                      : "hierarchy groups");
+    const char *other = values->algorithm == EPLB_ALGORITHM_EPLB  ? "algorithm eplb"
+                        : values->algorithm == ALGORITHM_WEIGHTED ? "algorithm weighted"
+                        : values->node_cost >= 0.0                ? "node-cost"
+                        : values->hierarchy == HIERARCHY_GROUPS   ? "hierarchy groups"
+                                                                  : NULL;
+    if (other != NULL) {
+        return usage_error(name, "--layer-budget adaptive and --%s exclude each other", other);
     }
     return EXIT_DONE;
 }
