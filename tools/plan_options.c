@@ -243,7 +243,7 @@ static int check_slots(const plan_values *values)
     return EXIT_DONE;
 }
 
-/* Exact optimisation knows the balance of GPUs only. */
+/* Exact optimisation knows the balance of GPUs under an even split only. */
 static int check_ilp(const plan_values *values)
 {
     const char *name = plan_command.name;
@@ -252,15 +252,13 @@ static int check_ilp(const plan_values *values)
                    ? EXIT_DONE
                    : usage_error(name, "--ilp-nodes goes with --ilp auto or on");
     }
-    if (values->algorithm == EPLB_ALGORITHM_EPLB || values->hierarchy == HIERARCHY_GROUPS ||
-        values->spread_nodes || values->node_cost >= 0.0) {
-        return usage_error(name, "--ilp does not go with --%s",
-                           values->algorithm == EPLB_ALGORITHM_EPLB ? "algorithm eplb"
-                           : values->hierarchy == HIERARCHY_GROUPS  ? "hierarchy groups"
-                           : values->spread_nodes                   ? "spread-nodes"
-                                                                    : "node-cost");
-    }
-    return EXIT_DONE;
+    const char *other = values->algorithm == EPLB_ALGORITHM_EPLB  ? "algorithm eplb"
+                        : values->algorithm == ALGORITHM_WEIGHTED ? "algorithm weighted"
+                        : values->hierarchy == HIERARCHY_GROUPS   ? "hierarchy groups"
+                        : values->spread_nodes                    ? "spread-nodes"
+                        : values->node_cost >= 0.0                ? "node-cost"
+                                                                  : NULL;
+    return other == NULL ? EXIT_DONE : usage_error(name, "--ilp does not go with --%s", other);
 }
 
 /* Layers that differ need slots to share, and nothing that needs them alike. */

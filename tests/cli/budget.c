@@ -145,6 +145,17 @@ static void only_omni_carries_layers_that_differ(void **state)
     run_release(&result);
 }
 
+/* Without GLPK there is nothing to tell. */
+static void exact_optimisation_is_compared_in_the_same_slots(void **state)
+{
+    run_result result = run_line(*state, ADAPTIVE " --slots 20 --ilp auto --ilp-nodes 1");
+    assert_int_equal(result.exit_code, 0);
+    if (strstr(result.err, "built without GLPK") == NULL) {
+        assert_contains(result.out, "\nExact optimisation in these slots: mean imbalance ");
+    }
+    run_release(&result);
+}
+
 static void standard_output_is_called_so(void **state)
 {
     run_result result = run_line(*state, ADAPTIVE " --slots 20 --out - --to omni");
@@ -224,6 +235,7 @@ TEST_MAIN(WITH_LOG(memory_is_shared_by_layers_and_used_to_the_last_slot),
           WITH_LOG(text_says_where_nothing_is_gained), WITH_LOG(equal_layers_in_force_are_no_gain),
           WITH_LOG(text_says_where_equal_layers_do_not_fit),
           WITH_LOG(only_omni_carries_layers_that_differ), WITH_LOG(standard_output_is_called_so),
+          WITH_LOG(exact_optimisation_is_compared_in_the_same_slots),
           WITH_LOG(the_same_load_again_proposes_nothing), WITH_LOG(reports_know_equal_layers_only),
           WITH_LOG(what_needs_equal_layers_is_a_wrong_use),
           WITH_LOG(rules_and_dead_gpus_go_with_it))
