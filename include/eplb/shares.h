@@ -66,8 +66,8 @@ EPLB_API eplb_status eplb_shares_gpu_loads(const eplb_placement *placement, int3
  * load gets an even spread.
  *
  * EPLB_ERROR_INFEASIBLE, naming the slots that are enough, when the live GPUs have not equally many
- * open slots S each, or there are more than live GPUs x (S - 1) experts; then the row is unchanged.
- * Cost: twice that of eplb_shares_best.
+ * open slots S each in the layer, or there are more than live GPUs x (S - 1) experts; then the row
+ * is unchanged. Cost: twice that of eplb_shares_best.
  */
 EPLB_API eplb_status eplb_shares_place(eplb_placement *placement, int32_t layer,
                                        const double *expert_loads, double *weights,

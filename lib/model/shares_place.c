@@ -57,15 +57,25 @@ typedef struct packing {
     int32_t next;     /* in `order`, for slots that hold no expert */
 } packing;
 
+static int32_t first_live_gpu(const eplb_cluster *cluster)
+{
+    int32_t gpu = 0;
+    while (!cluster->gpu[gpu].alive) {
+        gpu++;
+    }
+    return gpu;
+}
+
 static eplb_status init(packing *p, const eplb_placement *placement, int32_t layer,
                         const double *loads, eplb_error *error)
 {
     int32_t live = eplb_cluster_live_gpus(placement->cluster);
+    int32_t first = first_live_gpu(placement->cluster);
     *p = (packing){.placement = placement,
                    .cluster = placement->cluster,
                    .layer = layer,
                    .experts = placement->experts,
-                   .window = eplb_placement_uniform_open_slots(placement, layer) - 1};
+                   .window = eplb_placement_open_slots_on(placement, layer, first) - 1};
     p->count = live * p->window;
     size_t experts = (size_t)p->experts;
     const eplb_array arrays[] = {
@@ -190,7 +200,7 @@ static void fill_gpu(packing *p, int32_t gpu)
 static void place(packing *p)
 {
     for (int32_t s = 0; s < p->placement->slots; s++) {
-        p->row[s] = -1; /* closed ones and those of dead GPUs stay so */
+        p->row[s] = -1;
     }
     for (int32_t g = 0; g < p->cluster->gpus; g++) {
         if (p->cluster->gpu[g].alive && p->has_load) {
@@ -220,14 +230,19 @@ static eplb_status check(const eplb_placement *placement, int32_t layer, const d
 
 static eplb_status check_room(const eplb_placement *placement, int32_t layer, eplb_error *error)
 {
+    const eplb_cluster *cluster = placement->cluster;
     int32_t experts = placement->experts;
-    int32_t live = eplb_cluster_live_gpus(placement->cluster);
-    int32_t slots = eplb_placement_uniform_open_slots(placement, layer);
-    if (slots < 0) {
-        return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
-                              "weights balance any load perfectly only where the %d live GPUs have "
-                              "equally many slots",
-                              live);
+    int32_t live = eplb_cluster_live_gpus(cluster);
+    int32_t first = first_live_gpu(cluster);
+    int32_t slots = eplb_placement_open_slots_on(placement, layer, first);
+    for (int32_t g = first; g < cluster->gpus; g++) {
+        int32_t own = eplb_placement_open_slots_on(placement, layer, g);
+        if (cluster->gpu[g].alive && own != slots) {
+            return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                                  "layer %d: weights balance any load perfectly only where the %d "
+                                  "live GPUs have equally many slots: GPU %d has %d, GPU %d has %d",
+                                  placement->layer_ids.ids[layer], live, first, slots, g, own);
+        }
     }
     if (experts > (int64_t)live * (slots - 1)) {
         long long enough = eplb_fewest_slots(experts, live) + live;
