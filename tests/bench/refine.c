@@ -3,8 +3,8 @@
  * What exact optimisation gains over the planner's search, shape by shape, and what it costs: each
  * layer is planned without a refiner and with eplb_ilp_refiner in EPLB_ILP_ON, one thread. Fails
  * where a layer gets worse or a bound is above a placement. Real loads are left out where they do
- * not lie beside the checkout. Usage: bench-refine [n [SLOTS/GPUS]]:
- * every n-th layer, of one shape.
+ * not lie beside the checkout. Usage: bench-refine [n [SLOTS/GPUS]]: every n-th layer of the
+ * recordings, of one shape.
  */
 #include <math.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static void print_head(int32_t every)
 {
     printf("mean imbalance and bound without and with exact optimisation, layers made better and\n"
            "proven optimal, processor seconds a layer without, with, and the most with; one layer\n"
-           "in %d\n\n%-26s %9s %6s %8s %8s %8s %8s %7s %7s %8s %7s %7s\n",
+           "in %d of the recordings\n\n%-26s %9s %6s %8s %8s %8s %8s %7s %7s %8s %7s %7s\n",
            every, "", "slots/GPUs", "layers", "without", "with", "bound", "with", "better",
            "optimal", "CPU s", "with", "most");
 }
@@ -220,13 +220,14 @@ static eplb_load *draw_few(int32_t experts)
 static int32_t run_few(const choice *c)
 {
     static const int32_t shapes[][3] = {{8, 12, 4}, {8, 16, 8}, {16, 24, 8}};
+    const choice all = {.refiner = c->refiner, .every = 1, .shape = c->shape};
     int32_t wrong = 0;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         eplb_load *load = draw_few(shapes[i][0]);
         const subject s = {.name =
                                shapes[i][0] == 8 ? "8 experts, synthetic" : "16 experts, synthetic",
                            .load = load};
-        wrong += run(&s, c, shapes[i][1], shapes[i][2]);
+        wrong += run(&s, &all, shapes[i][1], shapes[i][2]);
         eplb_load_destroy(&load);
     }
     return wrong;
