@@ -126,20 +126,3 @@ eplb_status eplb_placement_check_fits(const eplb_placement *placement, int32_t l
                              : eplb_error_set(error, status, "layer %d: %.400s",
                                               placement->layer_ids.ids[layer], inner.message);
 }
-
-int32_t eplb_placement_uniform_open_slots(const eplb_placement *placement, int32_t layer)
-{
-    const eplb_cluster *cluster = placement->cluster;
-    int32_t slots = -1;
-    for (int32_t g = 0; g < cluster->gpus; g++) {
-        int32_t own = eplb_placement_open_slots_on(placement, layer, g);
-        if (!cluster->gpu[g].alive) {
-            continue;
-        }
-        if (slots >= 0 && own != slots) {
-            return -1;
-        }
-        slots = own;
-    }
-    return slots;
-}

@@ -43,10 +43,6 @@ int64_t eplb_fewest_slots(int32_t experts, int32_t gpus);
 eplb_status eplb_placement_check_fits(const eplb_placement *placement, int32_t layer,
                                       eplb_error *error);
 
-/* A layer's open slots on each live GPU when they have equally many; -1 when they differ or there
- * is none. */
-int32_t eplb_placement_uniform_open_slots(const eplb_placement *placement, int32_t layer);
-
 /* The one place where GPU loads are summed: gpu_loads [gpus] of a row [slots] whose experts have
  * counts [experts] replicas. */
 void eplb_gpu_loads(const eplb_cluster *cluster, const int32_t *row, const int32_t *counts,
