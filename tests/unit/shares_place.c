@@ -64,24 +64,6 @@ static void layer_without_load_is_spread_evenly(void **state)
     eplb_placement_destroy(&spread);
 }
 
-static void closed_slots_stay_empty(void **state)
-{
-    (void)state;
-    static const double loads[4] = {9, 4, 2, 1};
-    static const int32_t open[GPUS] = {2, 2, 2, 2};
-    static const int32_t uneven[GPUS] = {3, 2, 3, 3};
-    eplb_placement *placement = make_placement(make_cluster(GPUS, 3, 0), 1, 4);
-    assert_ok(eplb_placement_set_layer_slots(placement, 0, open, NULL), NULL);
-    double weights[SLOTS];
-    double imbalance;
-    place(placement, loads, weights);
-    assert_ok(eplb_shares_best(placement, 0, loads, weights, NULL, &imbalance, NULL), NULL);
-    assert_close(imbalance, 1.0, 1e-12);
-    assert_ok(eplb_placement_set_layer_slots(placement, 0, uneven, NULL), NULL);
-    assert_int_equal(eplb_shares_place(placement, 0, loads, weights, NULL), EPLB_ERROR_INFEASIBLE);
-    eplb_placement_destroy(&placement);
-}
-
 static void dead_gpus_stay_empty(void **state)
 {
     (void)state;
@@ -165,7 +147,7 @@ static void more_slots_a_gpu_than_experts_are_refused(void **state)
 TEST_MAIN(cmocka_unit_test(one_spare_slot_a_gpu_balances_any_load),
           cmocka_unit_test(expert_that_holds_everything_is_on_every_gpu),
           cmocka_unit_test(layer_without_load_is_spread_evenly),
-          cmocka_unit_test(closed_slots_stay_empty), cmocka_unit_test(dead_gpus_stay_empty),
+          cmocka_unit_test(dead_gpus_stay_empty),
           cmocka_unit_test(too_few_slots_are_refused_with_the_number_that_is_enough),
           cmocka_unit_test(gpus_that_differ_are_refused), cmocka_unit_test(closed_slots_stay_empty),
           cmocka_unit_test(more_slots_a_gpu_than_experts_are_refused))
