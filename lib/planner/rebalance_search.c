@@ -192,6 +192,7 @@ static void search_on(search *s)
     s->is_first = false;
     for (int i = 0; i < REPEATS; i++) {
         double before = s->value;
+        eplb_rebalance_settle(w, s->trace->row); /* searches may depend on the order of slots */
         make_home(w, s->trace->row);
         memcpy(w->start, s->trace->row, (size_t)w->job->shape.slots * sizeof(*w->start));
         s->copies = 0;

@@ -56,11 +56,13 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
 void eplb_trail_free(eplb_trail *trail, const eplb_hooks *hooks)
 {
     void *arrays[] = {
-        trail->load,           trail->weight,         trail->home,      trail->share,
-        trail->height,         trail->excess,         trail->donor,     trail->donor_excess,
-        trail->none,           trail->gain,           trail->loss,      trail->both,
-        trail->pool,           trail->pool_copies,    trail->pool_key,  trail->queue[0].moves,
-        trail->queue[1].moves, trail->queue[2].moves, trail->free.moves};
+        trail->load,        trail->weight,         trail->home,           trail->share,
+        trail->height,      trail->excess,         trail->incoming,       trail->slot_share,
+        trail->slot_height, trail->slot_excess,    trail->relief,         trail->pull,
+        trail->donor,       trail->donor_excess,   trail->none,           trail->gain,
+        trail->loss,        trail->both,           trail->pool,           trail->pool_copies,
+        trail->pool_key,    trail->queue[0].moves, trail->queue[1].moves, trail->queue[2].moves,
+        trail->free.moves};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }
