@@ -144,11 +144,9 @@ static void add_point(eplb_rebalance_trace *trace, double value, int32_t copies)
 }
 
 static bool end_level(void *context, int32_t level, int32_t copies, double value,
-                      const int32_t *slots, float total, float *threshold)
+                      const int32_t *slots)
 {
     search *s = context;
-    (void)total;
-    (void)threshold;
     if (s->is_first) {
         add_point(s->trace, value, copies);
     }
