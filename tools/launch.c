@@ -44,7 +44,11 @@ void print_launch_hint(const plan_report *self, FILE *out)
             hint = &hints[i];
         }
     }
-    const char *path = strcmp(self->out, "-") != 0 && is_plain(self->out) ? self->out : "FILE";
+    bool is_stdout = strcmp(self->out, "-") == 0;
+    const char *path = !is_stdout && is_plain(self->out) ? self->out : "FILE";
+    if (is_stdout && strcmp(hint->before, other.before) == 0) {
+        path = "standard output";
+    }
     fprintf(out, "%s%s%s", hint->before, path, hint->after);
     if (hint->redundant) {
         fprintf(out, "%d", self->slots - self->experts);

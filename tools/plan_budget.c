@@ -79,7 +79,7 @@ static void print_gain(const eplb_layer_budget_info *info, FILE *out)
         fprintf(out,
                 "Nothing is gained by different numbers of slots in layers: each has %" PRId32
                 ", and the sum of the layers' imbalances stays %.4f.\n",
-                info->uniform_slots, info->sum_uniform);
+                info->uniform_slots, info->sum);
         return;
     }
     double gain = info->sum_uniform - info->sum;

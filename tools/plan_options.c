@@ -234,6 +234,11 @@ static int check_outputs(const plan_values *values)
     if (wants_out && wants_weights) {
         return usage_error(plan_command.name, "--out - and --weights - both want standard output");
     }
+    if (values->out != NULL && values->weights != NULL &&
+        strcmp(values->out, values->weights) == 0) {
+        return usage_error(plan_command.name, "--out and --weights are one file: '%s'",
+                           values->out);
+    }
     return EXIT_DONE;
 }
 
@@ -267,7 +272,7 @@ static int check_slots(const plan_values *values)
     return EXIT_DONE;
 }
 
-/* Exact optimisation knows the balance of GPUs only. */
+/* Exact optimisation knows the balance of GPUs under an even split only. */
 static int check_ilp(const plan_values *values)
 {
     const char *name = plan_command.name;
@@ -276,15 +281,13 @@ static int check_ilp(const plan_values *values)
                    ? EXIT_DONE
                    : usage_error(name, "--ilp-nodes goes with --ilp auto or on");
     }
-    if (values->algorithm == EPLB_ALGORITHM_EPLB || values->hierarchy == HIERARCHY_GROUPS ||
-        values->spread_nodes || values->node_cost >= 0.0) {
-        return usage_error(name, "--ilp does not go with --%s",
-                           values->algorithm == EPLB_ALGORITHM_EPLB ? "algorithm eplb"
-                           : values->hierarchy == HIERARCHY_GROUPS  ? "hierarchy groups"
-                           : values->spread_nodes                   ? "spread-nodes"
-                                                                    : "node-cost");
-    }
-    return EXIT_DONE;
+    const char *other = values->algorithm == EPLB_ALGORITHM_EPLB  ? "algorithm eplb"
+                        : values->algorithm == ALGORITHM_WEIGHTED ? "algorithm weighted"
+                        : values->hierarchy == HIERARCHY_GROUPS   ? "hierarchy groups"
+                        : values->spread_nodes                    ? "spread-nodes"
+                        : values->node_cost >= 0.0                ? "node-cost"
+                                                                  : NULL;
+    return other == NULL ? EXIT_DONE : usage_error(name, "--ilp does not go with --%s", other);
 }
 
 /* Layers that differ need slots to share, and nothing that needs them alike. */
@@ -297,12 +300,13 @@ static int check_layer_budget(const plan_values *values)
     if (values->redundant != NOT_GIVEN) {
         return usage_error(name, "--layer-budget adaptive goes with --gpu-memory or --slots");
     }
-    bool is_classical = values->algorithm == EPLB_ALGORITHM_EPLB;
-    if (is_classical || values->hierarchy == HIERARCHY_GROUPS || values->node_cost >= 0.0) {
-        return usage_error(name, "--layer-budget adaptive and --%s exclude each other",
-                           is_classical               ? "algorithm eplb"
-                           : values->node_cost >= 0.0 ? "node-cost"
-                                                      : "hierarchy groups");
+    const char *other = values->algorithm == EPLB_ALGORITHM_EPLB  ? "algorithm eplb"
+                        : values->algorithm == ALGORITHM_WEIGHTED ? "algorithm weighted"
+                        : values->node_cost >= 0.0                ? "node-cost"
+                        : values->hierarchy == HIERARCHY_GROUPS   ? "hierarchy groups"
+                                                                  : NULL;
+    if (other != NULL) {
+        return usage_error(name, "--layer-budget adaptive and --%s exclude each other", other);
     }
     return EXIT_DONE;
 }

@@ -44,7 +44,8 @@ void plan_refinement_print(const plan_report *self, FILE *out)
     if (!refinement->asked || self->scored_layers == 0) {
         return;
     }
-    fputs("Exact optimisation:", out);
+    /* With a budget the search by itself might have chosen other slots. */
+    fprintf(out, "Exact optimisation%s:", self->budget.exists ? " in these slots" : "");
     print_change(out, "imbalance", refinement->searched, self->after.mean);
     print_change(out, "bound", refinement->bound_searched, self->bound.mean);
     fprintf(out, " %" PRId32 " of %" PRId32 " layer%s proven optimal (%" PRId64 " node%s).\n",

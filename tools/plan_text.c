@@ -263,12 +263,24 @@ static void print_price(const plan_report *self, FILE *out)
     fputs(".\n", out);
 }
 
+/* Whether no layer without load gets anything new. */
+static bool keeps_idle_layers(const plan_report *self)
+{
+    for (int32_t l = 0; l < self->layers; l++) {
+        if (!self->rows[l].scored && self->rows[l].copies > 0) {
+            return false;
+        }
+    }
+    return self->has_current;
+}
+
 static void print_remarks(const plan_report *self, FILE *out)
 {
     int32_t unscored = self->layers - self->scored_layers;
     if (unscored > 0) {
         fprintf(out, "%" PRId32 " layer%s without any load: %s, not scored.\n", unscored,
-                plural(unscored), self->has_current ? "current placement kept" : "even spread");
+                plural(unscored),
+                keeps_idle_layers(self) ? "current placement kept" : "even spread");
     }
     if (self->has_current && self->proposes_changes) {
         print_price(self, out);

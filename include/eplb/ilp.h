@@ -36,8 +36,11 @@ typedef struct eplb_ilp_options {
     uint32_t struct_size; /* sizeof(eplb_ilp_options), written by eplb_ilp_options_init */
     int32_t mode;         /* an eplb_ilp_mode; default EPLB_ILP_AUTO */
 
-    /* Nodes of all search trees of a layer, >= 0; -1: no limit. Default 5,000,000, of some 100 ns
-     * for those of own searches and up to milliseconds, which count as many, for GLPK's. */
+    /* Nodes of all search trees of a layer, >= 0; -1: no limit. Default 5,000,000, of 95 to
+     * 470 ns for those of own searches, up to 2 us with many experts or scenarios, and up to
+     * milliseconds, which count as many, for GLPK's. With EPLB_ILP_ON the bound of a layer with two
+     * slots on each GPU and one scenario is looked for in any case; what that takes is counted,
+     * too, and may be more than the limit: some 10 s for 1024 experts on 575 GPUs. */
     int64_t nodes;
 
     /* Memory that GLPK may take in one solve, in bytes, >= 0; -1: no limit. Default 1 GiB. */

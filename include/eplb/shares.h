@@ -61,13 +61,13 @@ EPLB_API eplb_status eplb_shares_gpu_loads(const eplb_placement *placement, int3
 /*
  * Replaces one layer's row by a placement that weights balance perfectly: under weights [slots],
  * which are returned (may be NULL), each live GPU gets the mean load but for 1e-9 of it. The
- * placement is valid and every live slot is filled, some perhaps with replicas of weight 0. Under
- * an even split it may well be poor: see eplb_placement_imbalance. A layer without load gets an
- * even spread.
+ * placement is valid and every open slot of a live GPU is filled, some perhaps with replicas of
+ * weight 0. Under an even split it may well be poor: see eplb_placement_imbalance. A layer without
+ * load gets an even spread.
  *
  * EPLB_ERROR_INFEASIBLE, naming the slots that are enough, when the live GPUs have not equally many
- * slots S each, or there are more than live GPUs x (S - 1) experts; then the row is unchanged.
- * Cost: twice that of eplb_shares_best.
+ * open slots S each in the layer, or there are more than live GPUs x (S - 1) experts; then the row
+ * is unchanged. Cost: twice that of eplb_shares_best.
  */
 EPLB_API eplb_status eplb_shares_place(eplb_placement *placement, int32_t layer,
                                        const double *expert_loads, double *weights,

@@ -37,10 +37,10 @@ typedef struct eplb_trigger_options {
         min_interval_seconds; /* >= 0, between two rebalances, or two rejected plans; default 300 */
 
     /* Judging a plan. */
-    double min_gain; /* >= 0: imbalance that a plan must take away; default 0.01 */
-    double
-        seconds_per_copy; /* >= 0: serving time that each copy costs; default 0: copies are free */
-    double horizon_seconds; /* > 0: how long the plan is expected to serve; default 300 */
+    double min_gain;         /* >= 0: imbalance that a plan must take away; default 0.01 */
+    double seconds_per_copy; /* >= 0: serving time that each copy costs; default 0.00088: 44 MB at
+                              * 50 GB/s */
+    double horizon_seconds;  /* > 0: how long the plan is expected to serve; default 300 */
 } eplb_trigger_options;
 
 /* Writes the defaults. */

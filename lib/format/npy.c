@@ -39,6 +39,12 @@ static eplb_status check_shape(npy *self, const eplb_reading *reading, eplb_erro
 {
     const eplb_npy_header *header = &self->header;
     const char *name = reading->input.name;
+    if (header->dimensions != 2 && header->dimensions != 3) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE,
+                              "%s: header: %d dimensions, expected [layers, experts] or [steps, "
+                              "layers, experts]",
+                              name, header->dimensions);
+    }
     const size_t *shape = header->shape + (header->dimensions - 2);
     self->steps = header->dimensions == 3 ? header->shape[0] : 1;
     if (self->steps == 0 || shape[0] == 0 || shape[1] == 0) {

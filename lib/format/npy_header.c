@@ -81,8 +81,8 @@ static eplb_status read_type(literal *text, eplb_npy_header *header, eplb_error 
         }
     }
     return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                          "%s: header: items of type '%s' are not counts: integers of 8 to 64 bits "
-                          "or floats of 32 or 64 can be read",
+                          "%s: header: items of type '%s', expected integers of 8 to 64 bits or "
+                          "floats of 32 or 64",
                           text->input->name, eplb_quote_bytes(type, strlen(type)).text);
 }
 
@@ -123,12 +123,6 @@ static eplb_status read_shape(literal *text, eplb_npy_header *header, eplb_error
         }
         header->dimensions++;
         comma = accept(text, ',');
-    }
-    if (header->dimensions != 2 && header->dimensions != 3) {
-        return eplb_error_set(error, EPLB_ERROR_PARSE,
-                              "%s: header: %d dimensions, expected [layers, experts] or [steps, "
-                              "layers, experts]",
-                              text->input->name, header->dimensions);
     }
     return EPLB_OK;
 }

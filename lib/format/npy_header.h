@@ -13,8 +13,8 @@ typedef struct eplb_npy_header {
     size_t size; /* bytes of an item */
     bool big_endian;
     bool fortran_order;
-    int dimensions; /* 2 or 3 */
-    size_t shape[3];
+    int dimensions;  /* any number */
+    size_t shape[3]; /* the first ones */
     uint64_t data_offset;
 } eplb_npy_header;
 

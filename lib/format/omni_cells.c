@@ -166,9 +166,13 @@ static eplb_status take_items(const omni *self, const eplb_npy_header *header, s
             eplb_npy_bits(self->data + item * header->size, header->size, header->big_endian);
         if (bits > 1) {
             unsigned unused = 64 - 8 * (unsigned)header->size;
+            int64_t value = (int64_t)(bits << unused) >> unused;
             char text[48];
-            snprintf(text, sizeof(text), "%lld, expected 0 or 1",
-                     (long long)((int64_t)(bits << unused) >> unused));
+            if (header->kind == 'u') {
+                snprintf(text, sizeof(text), "%llu, expected 0 or 1", (unsigned long long)bits);
+            } else {
+                snprintf(text, sizeof(text), "%lld, expected 0 or 1", (long long)value);
+            }
             return cell_error(self, cell, text, error);
         }
         self->grid->cells[cell] = (uint8_t)bits;

@@ -18,7 +18,8 @@ typedef struct eplb_ilp_exact_result {
     double lower_bound; /* no placement has a smaller objective; at most the value, at least the
                          * task's bound unless that is above the value */
     bool proven;        /* the placement is optimal: the bound is the value */
-    int64_t nodes;      /* that were looked at, of some 100 to 500 ns */
+    int64_t nodes;      /* that were looked at, of some 100 ns to 2 us; bounds of counts for many
+                         * experts and scenarios count as several */
 } eplb_ilp_exact_result;
 
 /* Whether a proof within EPLB_ILP_EXACT_NODES nodes is likely, judged by sizes and limits alone. */

@@ -11,6 +11,7 @@ static void sum_least(eplb_exact *exact, const int32_t *sorted)
     }
 }
 
+/* By insertion: the order is nearly that of the call before, and needs no scratch. */
 static void sort_falling(int32_t *sorted, int32_t count, const double *key)
 {
     for (int32_t i = 1; i < count; i++) {

@@ -22,6 +22,7 @@ static void choose_count(eplb_exact *exact, int32_t place, int32_t slots)
             continue;
         }
         exact->count[place] = c;
+        eplb_exact_spend(exact, exact->bound_nodes);
         int32_t spare = slots - c - exact->fewest_sum[place + 1];
         if (eplb_exact_enter(exact, eplb_exact_count_bound(exact, place + 1, spare))) {
             choose_count(exact, place + 1, slots - c);

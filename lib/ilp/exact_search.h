@@ -82,8 +82,10 @@ typedef struct eplb_exact {
     int32_t *best;  /* [slots] the task's slots */
     int64_t budget; /* of nodes */
     int64_t nodes;
-    int64_t patience; /* nodes from one question whether to stop to the next */
-    bool ended;       /* for want of budget or because of stop() */
+    int64_t bound_nodes; /* that take as long as one bound of counts, beyond its own node */
+    int64_t patience;    /* nodes from one question whether to stop to the next */
+    int64_t next_ask;    /* nodes at which it is asked again */
+    bool ended;          /* for want of budget or because of stop() */
 } eplb_exact;
 
 /* Takes over the task; on failure nothing is left. */
@@ -115,18 +117,31 @@ static inline double eplb_exact_add(const eplb_exact *exact, double value, int32
     return value + exact->task->weights[scenario] * largest;
 }
 
+/* Takes from the budget. */
+static inline void eplb_exact_spend(eplb_exact *exact, int64_t nodes)
+{
+    int64_t left = exact->ended ? 0 : exact->budget - exact->nodes;
+    exact->nodes += nodes < left ? nodes : left;
+}
+
+/* Whether to end: for want of budget, or because stop() says so. */
+static inline bool eplb_exact_has_ended(eplb_exact *exact)
+{
+    if (!exact->ended && exact->nodes < exact->budget && exact->nodes >= exact->next_ask) {
+        exact->next_ask = exact->nodes + exact->patience;
+        exact->ended = exact->task->stop(exact->task->stop_context) != 0;
+    }
+    exact->ended = exact->ended || exact->nodes >= exact->budget;
+    return exact->ended;
+}
+
 /* Whether to look at a node of this bound: it is below the cutoff and there is budget left. */
 static inline bool eplb_exact_enter(eplb_exact *exact, double bound)
 {
     if (bound >= exact->cutoff) {
         return false;
     }
-    if (!exact->ended) {
-        exact->ended =
-            exact->nodes >= exact->budget || (exact->nodes % exact->patience == 0 &&
-                                              exact->task->stop(exact->task->stop_context) != 0);
-    }
-    if (exact->ended) {
+    if (eplb_exact_has_ended(exact)) {
         exact->open = bound < exact->open ? bound : exact->open;
         return false;
     }

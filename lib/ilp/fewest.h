@@ -65,6 +65,9 @@ static inline bool eplb_fewest_is_home(const eplb_fewest_layer *layer, int32_t g
     return layer->home[(size_t)gpu * (size_t)layer->experts + (size_t)expert] != 0;
 }
 
+/* The largest load of an expert in any scenario. */
+double eplb_fewest_peak(const eplb_fewest_layer *layer, int32_t expert);
+
 /* (GPU, expert) pairs that the current placement lacks. */
 int64_t eplb_fewest_count_copies(const eplb_fewest_layer *layer, const int32_t *chosen);
 

@@ -75,23 +75,12 @@ double eplb_fewest_cap(const eplb_fewest_search *s, const double *worst, int32_t
     return worst[scenario] + (s->loose - mean) / layer->weight[scenario];
 }
 
-/* The largest of the scenarios' loads of an expert. */
-static double heaviest(const eplb_fewest_layer *layer, int32_t expert)
-{
-    double most = 0.0;
-    for (int32_t k = 0; k < layer->scenarios; k++) {
-        double load = layer->load[(size_t)k * (size_t)layer->experts + (size_t)expert];
-        most = load > most ? load : most;
-    }
-    return most;
-}
-
 static void sort_by_load(eplb_fewest_search *s)
 {
     for (int32_t e = 0; e < s->layer->experts; e++) {
-        double load = heaviest(s->layer, e);
+        double load = eplb_fewest_peak(s->layer, e);
         int32_t i = e;
-        for (; i > 0 && heaviest(s->layer, s->by_load[i - 1]) < load; i--) {
+        for (; i > 0 && eplb_fewest_peak(s->layer, s->by_load[i - 1]) < load; i--) {
             s->by_load[i] = s->by_load[i - 1];
         }
         s->by_load[i] = e;

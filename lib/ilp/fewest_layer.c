@@ -166,3 +166,13 @@ void eplb_fewest_layer_free(eplb_fewest_layer *layer)
     eplb_load_destroy(&layer->own_load);
     eplb_placement_destroy(&layer->row);
 }
+
+double eplb_fewest_peak(const eplb_fewest_layer *layer, int32_t expert)
+{
+    double most = 0.0;
+    for (int32_t k = 0; k < layer->scenarios; k++) {
+        double load = layer->load[(size_t)k * (size_t)layer->experts + (size_t)expert];
+        most = load > most ? load : most;
+    }
+    return most;
+}

@@ -140,7 +140,8 @@ bool eplb_fewest_spend(eplb_fewest_layer *layer, int64_t nodes)
     if (layer->cancelled || (layer->most_nodes >= 0 && layer->nodes >= layer->most_nodes)) {
         return false;
     }
-    layer->nodes += nodes;
+    int64_t left = layer->most_nodes < 0 ? nodes : layer->most_nodes - layer->nodes;
+    layer->nodes += nodes < left ? nodes : left;
     const eplb_fewest_task *task = layer->task;
     if (task->stop != NULL && layer->nodes >= layer->next_ask) {
         layer->next_ask = layer->nodes + NODES_PER_ASK;

@@ -7,6 +7,10 @@
 /* Sums of loads, of the size of the number of GPUs, are off by less. */
 #define ROUNDING 1e-11
 
+/* To begin with counts takes a look at each expert on each GPU in each scenario; so many take as
+ * long as a node. */
+#define LOOKS_PER_NODE 64
+
 static double *row_of(const eplb_fewest_search *s, double *rows, int32_t row)
 {
     return rows + (size_t)row * (size_t)s->layer->scenarios;
@@ -23,22 +27,11 @@ static double share_of(const eplb_fewest_search *s, int32_t scenario, int32_t pl
     return s->share[(size_t)scenario * (size_t)s->layer->experts + (size_t)place];
 }
 
-static double heaviest_share(const eplb_fewest_search *s, int32_t expert)
-{
-    const eplb_fewest_layer *layer = s->layer;
-    double most = 0.0;
-    for (int32_t k = 0; k < layer->scenarios; k++) {
-        double load = layer->load[(size_t)k * (size_t)layer->experts + (size_t)expert];
-        most = load > most ? load : most;
-    }
-    return most / (double)s->count[expert];
-}
-
 static void sort_by_share(eplb_fewest_search *s)
 {
     double key[EPLB_FEWEST_MOST_EXPERTS];
     for (int32_t e = 0; e < s->layer->experts; e++) {
-        double share = heaviest_share(s, e);
+        double share = eplb_fewest_peak(s->layer, e) / (double)s->count[e];
         int32_t i = e;
         for (; i > 0 && key[i - 1] < share; i--) {
             key[i] = key[i - 1];
@@ -375,8 +368,13 @@ static eplb_fewest_end open_level(eplb_fewest_search *s, int32_t l, int32_t copi
 
 eplb_fewest_end eplb_fewest_pack(eplb_fewest_search *s)
 {
+    const eplb_fewest_layer *layer = s->layer;
+    int64_t looks = (int64_t)layer->experts * layer->gpus * layer->scenarios;
+    if (!eplb_fewest_spend(s->layer, looks / LOOKS_PER_NODE)) {
+        return EPLB_FEWEST_ENDED;
+    }
     sort_by_share(s);
     set_shares(s);
-    set_range(s, 0, s->layer->gpus);
+    set_range(s, 0, layer->gpus);
     return order_levels(s) ? open_level(s, 0, s->copies) : EPLB_FEWEST_NOTHING;
 }

@@ -77,13 +77,7 @@ static void let_return(eplb_fewest_part *part)
 
 static double share_of(const eplb_fewest_state *state, int32_t expert)
 {
-    const eplb_fewest_layer *layer = state->layer;
-    double most = 0.0;
-    for (int32_t k = 0; k < layer->scenarios; k++) {
-        double load = layer->load[(size_t)k * (size_t)layer->experts + (size_t)expert];
-        most = load > most ? load : most;
-    }
-    return most / (double)state->count[expert];
+    return eplb_fewest_peak(state->layer, expert) / (double)state->count[expert];
 }
 
 /* The experts with the largest shares, of those that are not everywhere in the part. */

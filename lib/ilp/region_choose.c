@@ -3,9 +3,11 @@
 
 #include <math.h>
 
-/* Programs have about so many binary columns at most. Larger ones gain less: on three layers of 288
- * slots on 144 GPUs and nine scenarios 60 gain 0.009 in 0.8 s, 120 0.004 in 1.7 s, 250 nothing in
- * 4.5 s. */
+/* Programs have about so many binary columns at most. Larger ones gained less in more time: on
+ * three layers of 288 slots on 144 GPUs and nine scenarios 60 gained 0.009 in 0.8 s, 120 0.004
+ * in 1.7 s, 250 nothing in 4.5 s. That was with 2000 nodes for 60 and 1000 for the others, and
+ * before redundant rows were left out of the programs: it is a hint, not a comparison at equal
+ * cost. */
 #define MOST_BINARIES 60
 
 /* The hottest expert, which may get a replica, and one that may lose one. */

@@ -57,21 +57,6 @@ eplb_status eplb_slots_per_gpu(int32_t experts, int32_t gpus, int32_t slots, int
     return EPLB_OK;
 }
 
-int32_t eplb_cluster_live_uniform_slots(const eplb_cluster *cluster)
-{
-    int32_t slots = -1;
-    for (int32_t g = 0; g < cluster->gpus; g++) {
-        if (!cluster->gpu[g].alive) {
-            continue;
-        }
-        if (slots >= 0 && cluster->gpu[g].slots != slots) {
-            return -1;
-        }
-        slots = cluster->gpu[g].slots;
-    }
-    return slots;
-}
-
 /* Slots of a GPU: the cluster's, or those given. */
 static int32_t slots_on(const eplb_cluster *cluster, const int32_t *gpu_slots, int32_t gpu)
 {

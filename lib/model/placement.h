@@ -39,9 +39,6 @@ eplb_status eplb_cluster_check_fits(const eplb_cluster *cluster, int32_t experts
 /* The fewest slots, equally many on each GPU, that hold all experts. */
 int64_t eplb_fewest_slots(int32_t experts, int32_t gpus);
 
-/* Slots of each live GPU when they have equally many; -1 when they differ or there is none. */
-int32_t eplb_cluster_live_uniform_slots(const eplb_cluster *cluster);
-
 /* The same for the open slots of one layer. */
 eplb_status eplb_placement_check_fits(const eplb_placement *placement, int32_t layer,
                                       eplb_error *error);

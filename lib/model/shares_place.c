@@ -38,7 +38,9 @@
 
 /* Items are item[0..left-1] and item[right..count-1]; those between are placed. */
 typedef struct packing {
+    const eplb_placement *placement;
     const eplb_cluster *cluster;
+    int32_t layer;
     int32_t experts;
     int32_t window; /* S-1 */
     int32_t count;
@@ -55,13 +57,25 @@ typedef struct packing {
     int32_t next;     /* in `order`, for slots that hold no expert */
 } packing;
 
-static eplb_status init(packing *p, const eplb_placement *placement, const double *loads,
-                        eplb_error *error)
+static int32_t first_live_gpu(const eplb_cluster *cluster)
+{
+    int32_t gpu = 0;
+    while (!cluster->gpu[gpu].alive) {
+        gpu++;
+    }
+    return gpu;
+}
+
+static eplb_status init(packing *p, const eplb_placement *placement, int32_t layer,
+                        const double *loads, eplb_error *error)
 {
     int32_t live = eplb_cluster_live_gpus(placement->cluster);
-    *p = (packing){.cluster = placement->cluster,
+    int32_t first = first_live_gpu(placement->cluster);
+    *p = (packing){.placement = placement,
+                   .cluster = placement->cluster,
+                   .layer = layer,
                    .experts = placement->experts,
-                   .window = eplb_cluster_live_uniform_slots(placement->cluster) - 1};
+                   .window = eplb_placement_open_slots_on(placement, layer, first) - 1};
     p->count = live * p->window;
     size_t experts = (size_t)p->experts;
     const eplb_array arrays[] = {
@@ -162,7 +176,7 @@ static void fill_slots(packing *p, int32_t gpu, const int32_t *items, int32_t co
             p->row[slot++] = items[i];
         }
     }
-    for (; slot < p->cluster->first_slot[gpu + 1]; slot++) {
+    for (; slot < eplb_placement_open_end(p->placement, p->layer, gpu); slot++) {
         p->row[slot] = next_filler(p, gpu);
         p->holder[p->row[slot]] = gpu;
     }
@@ -185,15 +199,14 @@ static void fill_gpu(packing *p, int32_t gpu)
 
 static void place(packing *p)
 {
+    for (int32_t s = 0; s < p->placement->slots; s++) {
+        p->row[s] = -1;
+    }
     for (int32_t g = 0; g < p->cluster->gpus; g++) {
         if (p->cluster->gpu[g].alive && p->has_load) {
             fill_gpu(p, g);
         } else if (p->cluster->gpu[g].alive) {
             fill_slots(p, g, NULL, 0);
-        } else {
-            for (int32_t s = p->cluster->first_slot[g]; s < p->cluster->first_slot[g + 1]; s++) {
-                p->row[s] = -1;
-            }
         }
     }
 }
@@ -212,21 +225,24 @@ static eplb_status check(const eplb_placement *placement, int32_t layer, const d
         status = eplb_row_check("expert loads", placement->layer_ids.ids[layer], loads,
                                 placement->experts, error);
     }
-    return status == EPLB_OK
-               ? eplb_cluster_check_fits(placement->cluster, placement->experts, error)
-               : status;
+    return status == EPLB_OK ? eplb_placement_check_fits(placement, layer, error) : status;
 }
 
-static eplb_status check_room(const eplb_placement *placement, eplb_error *error)
+static eplb_status check_room(const eplb_placement *placement, int32_t layer, eplb_error *error)
 {
+    const eplb_cluster *cluster = placement->cluster;
     int32_t experts = placement->experts;
-    int32_t live = eplb_cluster_live_gpus(placement->cluster);
-    int32_t slots = eplb_cluster_live_uniform_slots(placement->cluster);
-    if (slots < 0) {
-        return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
-                              "weights balance any load perfectly only where the %d live GPUs have "
-                              "equally many slots",
-                              live);
+    int32_t live = eplb_cluster_live_gpus(cluster);
+    int32_t first = first_live_gpu(cluster);
+    int32_t slots = eplb_placement_open_slots_on(placement, layer, first);
+    for (int32_t g = first; g < cluster->gpus; g++) {
+        int32_t own = eplb_placement_open_slots_on(placement, layer, g);
+        if (cluster->gpu[g].alive && own != slots) {
+            return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                                  "layer %d: weights balance any load perfectly only where the %d "
+                                  "live GPUs have equally many slots: GPU %d has %d, GPU %d has %d",
+                                  placement->layer_ids.ids[layer], live, first, slots, g, own);
+        }
     }
     if (experts > (int64_t)live * (slots - 1)) {
         long long enough = eplb_fewest_slots(experts, live) + live;
@@ -258,13 +274,13 @@ eplb_status eplb_shares_place(eplb_placement *placement, int32_t layer, const do
 {
     eplb_status status = check(placement, layer, expert_loads, error);
     if (status == EPLB_OK) {
-        status = check_room(placement, error);
+        status = check_room(placement, layer, error);
     }
     if (status != EPLB_OK) {
         return status;
     }
     packing p;
-    status = init(&p, placement, expert_loads, error);
+    status = init(&p, placement, layer, expert_loads, error);
     if (status == EPLB_OK) {
         place(&p);
         if (weights != NULL) {

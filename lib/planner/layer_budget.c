@@ -210,6 +210,19 @@ static eplb_status describe(const eplb_budget_job *job, bool is_uniform, eplb_pl
     return EPLB_OK;
 }
 
+/* Whether each layer has the slots that equal layers get. */
+static bool has_equal_layers(const eplb_budget_job *job, const eplb_placement *placement)
+{
+    for (int32_t l = 0; l < job->layers; l++) {
+        for (int32_t g = 0; g < job->gpus; g++) {
+            if (eplb_placement_open_slots_on(placement, l, g) != job->uniform[g]) {
+                return false;
+            }
+        }
+    }
+    return job->has_uniform;
+}
+
 static eplb_status finish(eplb_budget_job *job, const eplb_placement *current, eplb_plan **plan,
                           eplb_error *error)
 {
@@ -221,7 +234,7 @@ static eplb_status finish(eplb_budget_job *job, const eplb_placement *current, e
         if (status == EPLB_OK) {
             status = eplb_budget_keep_current(job, current, plan, error);
         }
-        is_uniform = is_uniform && *plan == planned;
+        is_uniform = *plan == planned ? is_uniform : has_equal_layers(job, (*plan)->placement);
     }
     if (status == EPLB_OK) {
         status = describe(job, is_uniform, *plan, error);

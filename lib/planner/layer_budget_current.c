@@ -7,6 +7,7 @@
 #include "model/placement.h"
 #include "planner/layer.h"
 #include "planner/plan.h"
+#include "planner/worker.h"
 
 /* Fills shares with the slots of the current placement. False when they do not fit the budgets, or
  * it is no valid placement for the GPUs that live. */
@@ -35,8 +36,24 @@ static bool fits_budgets(eplb_budget_job *job, const eplb_placement *current, in
     return true;
 }
 
-/* The current placement as a plan: what is known of the planned layers goes over as far as it is
- * true of it. */
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* What is known of a planned layer, as far as it is true of the one that stays. */
+static eplb_plan_layer describe_kept(const eplb_plan_layer *planned, bool same_slots)
+{
+    eplb_plan_layer layer = *planned;
+    layer.imbalance_after = layer.imbalance_before;
+    layer.imbalance_searched = layer.imbalance_before;
+    layer.lower_bound = smaller(same_slots ? layer.lower_bound : 1.0, layer.imbalance_after);
+    layer.bound_searched = smaller(same_slots ? layer.bound_searched : 1.0, layer.imbalance_after);
+    eplb_worker_correct_stop(&layer);
+    return layer;
+}
+
+/* The current placement as a plan. */
 static eplb_status build_current(eplb_budget_job *job, const eplb_placement *current,
                                  const int32_t *shares, const eplb_plan *planned, eplb_plan **out,
                                  eplb_error *error)
@@ -53,12 +70,7 @@ static eplb_status build_current(eplb_budget_job *job, const eplb_placement *cur
             same_slots =
                 same_slots && eplb_placement_open_slots_on(planned->placement, l, g) == own[g];
         }
-        eplb_plan_layer *layer = &(*out)->layers[l];
-        *layer = planned->layers[l];
-        layer->imbalance_after = layer->imbalance_before;
-        double bound = same_slots ? layer->lower_bound : 1.0;
-        bound = bound < layer->imbalance_after ? bound : layer->imbalance_after;
-        layer->lower_bound = bound;
+        (*out)->layers[l] = describe_kept(&planned->layers[l], same_slots);
     }
     if (status != EPLB_OK) {
         eplb_plan_destroy(out);

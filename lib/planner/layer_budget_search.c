@@ -2,6 +2,8 @@
 /* Which numbers of slots are tried, and the best choice among them. */
 #include "planner/layer_budget.h"
 
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "planner/knapsack.h"
 
@@ -172,10 +174,15 @@ eplb_status eplb_budget_search(eplb_budget_job *job, eplb_error *error)
     int64_t fewest = (int64_t)job->experts * job->options->min_replicas;
     int64_t step = (eplb_cluster_live_gpus(job->cluster) + STEP_PART - 1) / STEP_PART;
     if (fewest > job->capacity / job->layers) {
+        char replicas[40] = "";
+        if (job->options->min_replicas > 1) {
+            snprintf(replicas, sizeof(replicas), "%d replicas of each of ",
+                     job->options->min_replicas);
+        }
         return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
-                              "layer budget: %lld slots of all layers do not hold %d experts of "
+                              "layer budget: %lld slots of all layers do not hold %s%d experts of "
                               "%d layers: they need %lld",
-                              (long long)job->capacity, job->experts, job->layers,
+                              (long long)job->capacity, replicas, job->experts, job->layers,
                               (long long)fewest * job->layers);
     }
     eplb_status status = eplb_budget_try_uniform(job, error);

@@ -144,11 +144,9 @@ static void add_point(eplb_rebalance_trace *trace, double value, int32_t copies)
 }
 
 static bool end_level(void *context, int32_t level, int32_t copies, double value,
-                      const int32_t *slots, float total, float *threshold)
+                      const int32_t *slots)
 {
     search *s = context;
-    (void)total;
-    (void)threshold;
     if (s->is_first) {
         add_point(s->trace, value, copies);
     }
@@ -192,6 +190,7 @@ static void search_on(search *s)
     s->is_first = false;
     for (int i = 0; i < REPEATS; i++) {
         double before = s->value;
+        eplb_rebalance_settle(w, s->trace->row); /* searches may depend on the order of slots */
         make_home(w, s->trace->row);
         memcpy(w->start, s->trace->row, (size_t)w->job->shape.slots * sizeof(*w->start));
         s->copies = 0;

@@ -56,11 +56,13 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
 void eplb_trail_free(eplb_trail *trail, const eplb_hooks *hooks)
 {
     void *arrays[] = {
-        trail->load,           trail->weight,         trail->home,      trail->share,
-        trail->height,         trail->excess,         trail->donor,     trail->donor_excess,
-        trail->none,           trail->gain,           trail->loss,      trail->both,
-        trail->pool,           trail->pool_copies,    trail->pool_key,  trail->queue[0].moves,
-        trail->queue[1].moves, trail->queue[2].moves, trail->free.moves};
+        trail->load,        trail->weight,         trail->home,           trail->share,
+        trail->height,      trail->excess,         trail->incoming,       trail->slot_share,
+        trail->slot_height, trail->slot_excess,    trail->relief,         trail->pull,
+        trail->donor,       trail->donor_excess,   trail->none,           trail->gain,
+        trail->loss,        trail->both,           trail->pool,           trail->pool_copies,
+        trail->pool_key,    trail->queue[0].moves, trail->queue[1].moves, trail->queue[2].moves,
+        trail->free.moves};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }
@@ -205,7 +207,6 @@ static void index_state(eplb_trail *trail, int32_t state)
 typedef struct level_best {
     int32_t state;
     double value;
-    float total; /* excess of the state that has least */
 } level_best;
 
 static void look_at(eplb_trail *trail, int32_t state, const eplb_trail_visitor *visitor,
@@ -219,7 +220,6 @@ static void look_at(eplb_trail *trail, int32_t state, const eplb_trail_visitor *
     }
     find_limits(trail);
     eplb_trail_expand(trail);
-    best->total = trail->total < best->total ? trail->total : best->total;
 }
 
 /* Makes the level's states from its queue, then those that free moves lead to. */
@@ -243,19 +243,6 @@ static void fill_level(eplb_trail *trail, const eplb_trail_visitor *visitor, lev
         }
         trail->free.count = 0;
     }
-}
-
-/* Moves under another threshold are other moves. */
-static void look_again(eplb_trail *trail, const eplb_trail_visitor *visitor, level_best *best)
-{
-    for (int i = 1; i < EPLB_TRAIL_LEVELS; i++) {
-        trail->queue[i].count = 0;
-    }
-    best->total = 3.0e38f;
-    for (int32_t i = 0; i < trail->states; i++) {
-        look_at(trail, trail->base + i, visitor, best);
-    }
-    trail->free.count = 0;
 }
 
 static void next_level(eplb_trail *trail)
@@ -296,20 +283,12 @@ void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold, fl
     trail->level = eplb_trail_copies(trail, start);
     for (int32_t number = 0;; number++) {
         trail->base = number % EPLB_TRAIL_LEVELS * trail->pool_width;
-        level_best best = {.state = -1, .total = 3.0e38f};
+        level_best best = {.state = -1};
         fill_level(trail, visitor, &best);
-        bool has_next = true;
-        while (trail->states > 0 && has_next) {
-            float before = trail->threshold;
-            has_next = visitor->level(visitor->level_context, trail->level,
-                                      trail->pool_copies[best.state], best.value,
-                                      slots_of(trail, best.state), best.total, &trail->threshold);
-            if (!has_next || !(trail->threshold < before)) {
-                break;
-            }
-            look_again(trail, visitor, &best);
-        }
-        if (!has_next || (trail->queue[1].count == 0 && trail->queue[2].count == 0)) {
+        bool goes_on = best.state < 0 || visitor->level(visitor->level_context, trail->level,
+                                                        trail->pool_copies[best.state], best.value,
+                                                        slots_of(trail, best.state));
+        if (!goes_on || (trail->queue[1].count == 0 && trail->queue[2].count == 0)) {
             return;
         }
         next_level(trail);

@@ -118,17 +118,15 @@ static inline void eplb_trail_set_home(eplb_trail *trail, int32_t gpu, int32_t e
 /* Pairs of a placement [slots] that are not at home. */
 int32_t eplb_trail_copies(const eplb_trail *trail, const int32_t *slots);
 
-/* What the search asks of its caller about each state: its objective, in doubles, of the placement
- * indexed in trail->layer; and, at the end of a level, whether to go on, with what threshold. */
+/* What the search asks of its caller: about each state its objective, in doubles, of the placement
+ * indexed in trail->layer; at the end of a level whether to go on, given the best state there. */
 typedef struct eplb_trail_visitor {
     double (*value)(void *context);
     void *context;
 
-    /* The best state of a level: its copies (at most the level), objective and placement.
-     * Afterwards the search ends where this returns false; a lower *threshold than before makes it
-     * look at the level's states again. */
+    /* copies: at most the level. */
     bool (*level)(void *level_context, int32_t level, int32_t copies, double value,
-                  const int32_t *slots, float total, float *threshold);
+                  const int32_t *slots);
     void *level_context;
 } eplb_trail_visitor;
 

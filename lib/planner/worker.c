@@ -194,8 +194,7 @@ static bool take_loads(eplb_worker *w, int32_t index, double *total)
     return has_load && *total > 0.0;
 }
 
-/* The placement may be another than the one that the search ended with. */
-static void correct_stop(eplb_plan_layer *result)
+void eplb_worker_correct_stop(eplb_plan_layer *result)
 {
     bool optimal = result->imbalance_after <= result->lower_bound * (1.0 + EPLB_ROUNDING);
     if (result->stop == EPLB_STOP_CANCELLED) {
@@ -221,7 +220,7 @@ static void settle(eplb_worker *w, int32_t index, eplb_plan_layer *result)
     if (w->run->job->current != NULL) {
         compare_with_current(w, index, result);
     }
-    correct_stop(result);
+    eplb_worker_correct_stop(result);
 }
 
 void eplb_worker_plan(eplb_worker *w, int32_t index)

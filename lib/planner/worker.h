@@ -69,4 +69,8 @@ double eplb_worker_score(eplb_worker *w, const eplb_cluster *cluster, const int3
 bool eplb_worker_can_keep(eplb_worker *w, int32_t layer);
 void eplb_worker_keep(const eplb_run *r, int32_t layer);
 
+/* Sets why the search ended, for a placement that may be another than the one that it ended with.
+ */
+void eplb_worker_correct_stop(eplb_plan_layer *result);
+
 #endif

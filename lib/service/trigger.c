@@ -33,6 +33,7 @@ void eplb_trigger_options_init(eplb_trigger_options *options)
                                       .sustain_seconds = 60.0,
                                       .min_interval_seconds = 300.0,
                                       .min_gain = 0.01,
+                                      .seconds_per_copy = 0.00088,
                                       .horizon_seconds = 300.0};
 }
 

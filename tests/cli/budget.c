@@ -86,6 +86,29 @@ static void text_says_where_nothing_is_gained(void **state)
     run_ok(*state, "validate map --gpus 2"); /* SGLang's format carries it */
 }
 
+/* As many slots, the same ones: the placement in force is one of equal layers. Layer 1 has no load,
+ * and its experts stay only where the whole placement does. */
+static void equal_layers_in_force_are_no_gain(void **state)
+{
+    test_path path = test_join(*state, "half.csv");
+    test_write_text(path.text, "layer,expert,tokens\n0,0,50\n0,1,5\n0,2,5\n0,3,5\n"
+                               "1,0,0\n1,1,0\n1,2,0\n1,3,0\n");
+    run_ok(*state, "plan --load half.csv --gpus 2 --slots 6 --out map");
+    run_result result = run_line(*state, "plan --load half.csv --gpus 2 --slots 6 --layer-budget "
+                                         "adaptive --current map");
+    assert_int_equal(result.exit_code, 0);
+    assert_contains(result.out, "Nothing is gained by different numbers of slots in layers: each "
+                                "has 6, and the sum of the layers' imbalances stays 2.0000.\n");
+    assert_contains(result.out, "1 layer without any load: current placement kept, not scored.\n");
+    run_release(&result);
+    path = test_join(*state, "map.txt");
+    test_write_text(path.text, "2 2 4\n1 0 1 0\n1 0 1 0\n0 1 0 1\n0 1 0 1\n");
+    result = run_line(*state, "plan --load half.csv --gpus 2 --slots 6 --layer-budget adaptive "
+                              "--current map.txt");
+    assert_contains(result.out, "1 layer without any load: even spread, not scored.\n");
+    run_release(&result);
+}
+
 static void text_says_where_equal_layers_do_not_fit(void **state)
 {
     run_result result = run_line(*state, ADAPTIVE
@@ -98,6 +121,11 @@ static void text_says_where_equal_layers_do_not_fit(void **state)
     assert_int_equal(result.exit_code, 1);
     assert_string_equal(result.err, "eplb: layer budget: 120 slots of all layers do not hold 16 "
                                     "experts of 8 layers: they need 128\n");
+    run_release(&result);
+    result = run_line(*state, ADAPTIVE " --slots 31 --min-replicas 2");
+    assert_int_equal(result.exit_code, 1);
+    assert_string_equal(result.err, "eplb: layer budget: 248 slots of all layers do not hold 2 "
+                                    "replicas of each of 16 experts of 8 layers: they need 256\n");
     run_release(&result);
 }
 
@@ -114,6 +142,25 @@ static void only_omni_carries_layers_that_differ(void **state)
     result = run_line(*state, "validate map");
     assert_int_equal(result.exit_code, 0);
     assert_string_equal(result.out, "valid: 8 layers of 16 experts on 8 GPUs x 2 to 3 slots\n");
+    run_release(&result);
+}
+
+/* Without GLPK there is nothing to tell. */
+static void exact_optimisation_is_compared_in_the_same_slots(void **state)
+{
+    run_result result = run_line(*state, ADAPTIVE " --slots 20 --ilp auto --ilp-nodes 1");
+    assert_int_equal(result.exit_code, 0);
+    if (strstr(result.err, "built without GLPK") == NULL) {
+        assert_contains(result.out, "\nExact optimisation in these slots: mean imbalance ");
+    }
+    run_release(&result);
+}
+
+static void standard_output_is_called_so(void **state)
+{
+    run_result result = run_line(*state, ADAPTIVE " --slots 20 --out - --to omni");
+    assert_int_equal(result.exit_code, 0);
+    assert_contains(result.err, "Written to standard output.\n");
     run_release(&result);
 }
 
@@ -153,6 +200,7 @@ static void what_needs_equal_layers_is_a_wrong_use(void **state)
     static const char *const options[][2] = {
         {"--redundant 4", "goes with --gpu-memory or --slots"},
         {"--slots 16 --algorithm eplb", "adaptive and --algorithm eplb exclude each other"},
+        {"--slots 24 --algorithm weighted", "and --algorithm weighted exclude each other"},
         {"--slots 16 --gpus-per-node 4 --node-cost 1", "and --node-cost exclude each other"},
         {"--slots 16 --gpus-per-node 4 --hierarchy groups --groups 2",
          "and --hierarchy groups exclude each other"},
@@ -188,9 +236,10 @@ static void rules_and_dead_gpus_go_with_it(void **state)
 TEST_MAIN(WITH_LOG(memory_is_shared_by_layers_and_used_to_the_last_slot),
           WITH_LOG(uniform_is_the_default_and_has_no_budget),
           WITH_LOG(text_says_what_is_gained_and_which_layers_have_the_slots),
-          WITH_LOG(text_says_where_nothing_is_gained),
+          WITH_LOG(text_says_where_nothing_is_gained), WITH_LOG(equal_layers_in_force_are_no_gain),
           WITH_LOG(text_says_where_equal_layers_do_not_fit),
-          WITH_LOG(only_omni_carries_layers_that_differ),
+          WITH_LOG(only_omni_carries_layers_that_differ), WITH_LOG(standard_output_is_called_so),
+          WITH_LOG(exact_optimisation_is_compared_in_the_same_slots),
           WITH_LOG(the_same_load_again_proposes_nothing), WITH_LOG(reports_know_equal_layers_only),
           WITH_LOG(what_needs_equal_layers_is_a_wrong_use),
           WITH_LOG(rules_and_dead_gpus_go_with_it))

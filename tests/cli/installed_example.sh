@@ -54,5 +54,17 @@ if command -v objdump >/dev/null; then
     done
 fi
 
+# libeplb-ilp is there when it was built, which needs GLPK.
+if pkg-config --exists eplb-ilp; then
+    cat >"$root/exact.c" <<'END'
+#include <eplb/ilp.h>
+static eplb_ilp *ilp;
+int main(void) { return eplb_ilp_create(&ilp, NULL, NULL, NULL) != EPLB_OK || eplb_ilp_refiner(ilp) == NULL; }
+END
+    # shellcheck disable=SC2046
+    "$@" -Wall -Wextra -Werror "$root/exact.c" $(pkg-config --cflags --libs eplb-ilp) -o "$root/exact"
+    "$root/exact"
+fi
+
 pkg-config --exists eplb-format
 "$root$prefix/bin/eplb" --version

@@ -68,6 +68,7 @@ static const refusal wrong_commands[] = {
     {GOOD " --reserve 1k", 2, "--reserve goes with --gpu-memory"},
     {GOOD " --ilp-nodes 5", 2, "--ilp-nodes goes with --ilp auto or on"},
     {GOOD " --ilp on --algorithm eplb", 2, "--ilp does not go with --algorithm eplb"},
+    {GOOD " --ilp on --algorithm weighted", 2, "--ilp does not go with --algorithm weighted"},
     {GOOD " --ilp auto --gpus-per-node 2 --spread-nodes", 2,
      "--ilp does not go with --spread-nodes"},
     {GOOD " --ilp auto --gpus-per-node 2 --node-cost 1", 2, "--ilp does not go with --node-cost"},

@@ -162,6 +162,7 @@ static void what_excludes_each_other_is_refused(void **state)
         {PLAN " --slots 12 --algorithm weighted --min-replicas 2", "and --min-replicas"},
         {PLAN " --slots 12 --json --weights -", "--json and --weights - both"},
         {PLAN " --slots 12 --out - --weights -", "--out - and --weights - both"},
+        {PLAN " --slots 12 --out one --weights one", "--out and --weights are one file: 'one'"},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         run_result result = run_line(*state, lines[i][0]);

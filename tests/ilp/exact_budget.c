@@ -82,6 +82,35 @@ static void stop_ends_a_search_with_the_best_so_far(void **state)
     }
 }
 
+/* Every scenario has to be looked at for a bound of counts: the same scenario eight times takes the
+ * same steps, and each of them longer. */
+static void bounds_of_many_scenarios_count_for_more(void **state)
+{
+    (void)state;
+    static const double row[] = {911, 640, 433, 390, 287, 201, 155, 84,
+                                 77,  52,  40,  33,  30,  21,  9,   2};
+    eplb_load *load = load_of(row, 1, 16);
+    eplb_cluster *cluster = cluster_of(16, 2, 0);
+    eplb_plan_options options;
+    eplb_plan_options_init(&options);
+    options.effort = 1;
+    layer_task t;
+    int32_t placement[32];
+    assert_true(layer_task_make(&t, load, cluster, &options));
+    eplb_ilp_exact_result once = solve_exactly(&t, -1, placement);
+    for (int32_t k = 0; k < 8; k++) {
+        memcpy(t.loads + 16 * k, t.loads, 16 * sizeof(*t.loads));
+        t.weights[k] = 1.0 / 8.0;
+    }
+    t.task.scenarios = 8;
+    eplb_ilp_exact_result eight = solve_exactly(&t, -1, placement);
+    print_message("%lld nodes, %lld\n", (long long)once.nodes, (long long)eight.nodes);
+    assert_close(eight.value, once.value, 1e-12);
+    assert_true(eight.nodes > once.nodes + once.nodes / 3);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void same_task_gives_the_same_result(void **state)
 {
     (void)state;
@@ -144,5 +173,6 @@ TEST_MAIN(seeded_test(no_budget_gives_the_start_back),
           seeded_test(bounds_of_small_budgets_are_not_above_the_optimum),
           cmocka_unit_test(stop_ends_a_search_with_the_best_so_far),
           cmocka_unit_test(largest_layers_end_with_their_budget),
+          cmocka_unit_test(bounds_of_many_scenarios_count_for_more),
           cmocka_unit_test(same_task_gives_the_same_result),
           cmocka_unit_test(each_failing_allocation_is_reported))

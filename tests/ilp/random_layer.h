@@ -3,9 +3,9 @@
 #ifndef EPLB_TESTS_RANDOM_LAYER_H
 #define EPLB_TESTS_RANDOM_LAYER_H
 
+#include "instance.h"
 #include "layer_task.h"
 #include "property/brute_force.h"
-#include "instance.h"
 
 #include "ilp/exact.h"
 

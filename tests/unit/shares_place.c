@@ -109,8 +109,32 @@ static void gpus_that_differ_are_refused(void **state)
     (void)state;
     eplb_cluster *cluster = make_cluster(4, 3, 0);
     assert_ok(eplb_cluster_set_slots(cluster, 2, 4, NULL), NULL);
-    refuse(cluster, 8,
-           "weights balance any load perfectly only where the 4 live GPUs have equally many slots");
+    refuse(
+        cluster, 8,
+        "layer 0: weights balance any load perfectly only where the 4 live GPUs have equally many "
+        "slots: GPU 0 has 3, GPU 2 has 4");
+}
+
+/* Three of four slots are open on each GPU, then all four on the last one. */
+static void closed_slots_stay_empty(void **state)
+{
+    (void)state;
+    static const int32_t open[GPUS] = {3, 3, 3, 3};
+    static const int32_t uneven[GPUS] = {3, 3, 3, 4};
+    static const double loads[EXPERTS] = {17, 11, 8, 5, 3, 2, 1, 1};
+    double weights[4 * GPUS];
+    double imbalance;
+    eplb_error error;
+    eplb_placement *placement = make_placement(make_cluster(GPUS, 4, 0), 1, EXPERTS);
+    assert_ok(eplb_placement_set_layer_slots(placement, 0, open, &error), &error);
+    place(placement, loads, weights);
+    assert_ok(eplb_shares_best(placement, 0, loads, weights, NULL, &imbalance, NULL), NULL);
+    assert_close(imbalance, 1.0, 1e-12);
+    assert_ok(eplb_placement_set_layer_slots(placement, 0, uneven, &error), &error);
+    assert_status(eplb_shares_place(placement, 0, loads, weights, &error), EPLB_ERROR_INFEASIBLE,
+                  &error);
+    assert_contains(error.message, "GPU 0 has 3, GPU 3 has 4");
+    eplb_placement_destroy(&placement);
 }
 
 static void more_slots_a_gpu_than_experts_are_refused(void **state)
@@ -125,5 +149,5 @@ TEST_MAIN(cmocka_unit_test(one_spare_slot_a_gpu_balances_any_load),
           cmocka_unit_test(layer_without_load_is_spread_evenly),
           cmocka_unit_test(dead_gpus_stay_empty),
           cmocka_unit_test(too_few_slots_are_refused_with_the_number_that_is_enough),
-          cmocka_unit_test(gpus_that_differ_are_refused),
+          cmocka_unit_test(gpus_that_differ_are_refused), cmocka_unit_test(closed_slots_stay_empty),
           cmocka_unit_test(more_slots_a_gpu_than_experts_are_refused))

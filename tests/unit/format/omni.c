@@ -170,6 +170,10 @@ static void broken_arrays_are_refused(void **state)
     } bad[] = {
         {"'descr': '<i4', 'fortran_order': False, 'shape': (2, 3)", 24, EPLB_ERROR_PARSE,
          "2 dimensions of integers, expected integers [ranks, layers, experts]"},
+        {"'descr': '<i4', 'fortran_order': False, 'shape': (6,)", 24, EPLB_ERROR_PARSE,
+         "1 dimensions of integers, expected integers [ranks, layers, experts]"},
+        {"'descr': '|b1', 'fortran_order': False, 'shape': (2, 1, 3)", 6, EPLB_ERROR_UNSUPPORTED,
+         "items of type '|b1', expected integers of 8 to 64 bits"},
         {"'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3)", 24, EPLB_ERROR_PARSE,
          "3 dimensions of floats"},
         {"'descr': '<i4', 'fortran_order': False, 'shape': (2, 1, 3)", 24, EPLB_ERROR_PARSE,
@@ -198,6 +202,9 @@ static void broken_arrays_are_refused(void **state)
     write_array(path.text, "'descr': '<i2', 'fortran_order': False, 'shape': (1, 1, 2)", negative,
                 sizeof(negative));
     assert_refused(path.text, "", EPLB_ERROR_PARSE, "expert 0: -1, expected 0 or 1");
+    write_array(path.text, "'descr': '<u2', 'fortran_order': False, 'shape': (1, 1, 2)", negative,
+                sizeof(negative));
+    assert_refused(path.text, "", EPLB_ERROR_PARSE, "expert 0: 65535, expected 0 or 1");
 }
 
 static void broken_binaries_are_refused(void **state)

@@ -371,6 +371,42 @@ static void current_placement_stays_where_it_is_no_worse(void **state)
     eplb_load_destroy(&load);
 }
 
+/* What a longer search found stays, and nobody claims to have gained or proven anything. */
+static void a_better_placement_in_force_is_no_gain(void **state)
+{
+    (void)state;
+    enum { MANY = 24 };
+    static const int64_t budget[GPUS] = {20, 20, 20, 20};
+    double loads[3 * MANY];
+    uint32_t random = 1;
+    for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+        random = random * 1664525u + 1013904223u;
+        loads[i] = 1.0 + (double)(random >> 16) / 64.0;
+    }
+    eplb_load *load = load_of(loads, 3, MANY);
+    eplb_plan_options options;
+    eplb_plan_options_init(&options);
+    options.effort = 9;
+    eplb_plan *better = plan_in(load, budget, NULL, &options);
+    options.effort = 1;
+    eplb_plan *fresh = plan_in(load, budget, NULL, &options);
+    assert_true(budget_of(better).sum < budget_of(fresh).sum);
+    eplb_plan *kept = plan_in(load, budget, eplb_plan_placement(better), &options);
+    assert_int_equal(info_of(kept).copies, 0);
+    for (int32_t l = 0; l < 3; l++) {
+        eplb_plan_layer layer = {.struct_size = sizeof(layer)};
+        assert_ok(eplb_plan_get_layer(kept, l, &layer, NULL), NULL);
+        assert_true(layer.imbalance_searched == layer.imbalance_after);
+        assert_true(layer.bound_searched == layer.lower_bound);
+        assert_true(layer.stop != EPLB_STOP_OPTIMAL ||
+                    layer.imbalance_after <= layer.lower_bound * (1.0 + 1e-9));
+    }
+    eplb_plan_destroy(&kept);
+    eplb_plan_destroy(&fresh);
+    eplb_plan_destroy(&better);
+    eplb_load_destroy(&load);
+}
+
 static void dead_gpus_get_nothing(void **state)
 {
     (void)state;
@@ -500,6 +536,7 @@ TEST_MAIN(cmocka_unit_test(hot_layers_get_the_slots_that_even_ones_do_not_need),
           cmocka_unit_test(layers_without_load_get_the_fewest_slots),
           cmocka_unit_test(plan_of_own_result_copies_nothing),
           cmocka_unit_test(current_placement_stays_where_it_is_no_worse),
+          cmocka_unit_test(a_better_placement_in_force_is_no_gain),
           cmocka_unit_test(dead_gpus_get_nothing), cmocka_unit_test(progress_rises_to_all_layers),
           cmocka_unit_test(a_wish_to_stop_gives_a_plan_within_the_budget),
           cmocka_unit_test(other_plans_have_no_budget),
