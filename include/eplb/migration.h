@@ -47,7 +47,9 @@
  * Experts whose only replicas wait for each other's slots: in place, they are staged in the buffer
  * and committed together where it has room for them. Else one of them goes to a spare slot first,
  * one that is empty or whose expert has another replica; that slot is restored afterwards, which
- * makes one or two copies more (`extra_copies`). Where there is neither, that is an error.
+ * makes one or two copies more (`extra_copies`). Where there is neither, that is an error. Staged
+ * slots between which experts move inside a GPU must be committed together, and take a buffer slot
+ * each: with a buffer of one slot such experts go by way of another GPU.
  *
  * Sources: an expert is copied from a slot of the same GPU (where slots are renamed, and on ways
  * through spare slots), else of the same node, else of another node, else from storage. Among the

@@ -261,8 +261,7 @@ eplb_status eplb_migration_get_round(const eplb_migration *migration, int64_t in
                       .layer = record->layer,
                       .commit = record->commit,
                       .copy_count = record->copy_count,
-                      .copies =
-                          record->copy_count > 0 ? migration->copies + record->first_copy : NULL,
+                      .copies = eplb_migration_copies(migration, record),
                       .map_during = eplb_migration_map(migration, record->during),
                       .map_after = eplb_migration_map(migration, record->after)};
     eplb_struct_out(round, &own, sizeof(own));

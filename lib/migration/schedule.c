@@ -90,7 +90,7 @@ static void count_copy(eplb_migration_info *info, const eplb_copy *copy, const t
 static void count_round(eplb_migration_info *info, const eplb_migration *migration,
                         const eplb_round_record *round, const tally *by_gpu)
 {
-    const eplb_copy *copies = migration->copies + round->first_copy;
+    const eplb_copy *copies = eplb_migration_copies(migration, round);
     int32_t count = 0;
     for (int32_t i = 0; i < round->copy_count; i++) {
         by_gpu->received[copies[i].gpu] = 0;

@@ -57,6 +57,13 @@ static inline int32_t *eplb_migration_map(const eplb_migration *migration, size_
     return migration->maps + index * (size_t)migration->slots;
 }
 
+/* The copies of a round; NULL: it has none. */
+static inline const eplb_copy *eplb_migration_copies(const eplb_migration *migration,
+                                                     const eplb_round_record *round)
+{
+    return round->copy_count > 0 ? migration->copies + round->first_copy : NULL;
+}
+
 /* Fills in the info of a complete schedule, but for what only its making knows: extra_copies. */
 eplb_status eplb_migration_count(eplb_migration *migration, eplb_error *error);
 

@@ -38,7 +38,6 @@ typedef struct eplb_senders {
     int32_t *place; /* [gpus] the last place of the GPU, or -1 */
     int32_t *seen;  /* [gpus] as in places */
     int32_t search; /* number of the search */
-    size_t first;   /* copies from this one on are of the round that is being made */
     eplb_sent_copy *copies;
     size_t copy_count;
     size_t copy_room;

@@ -22,52 +22,57 @@ typedef struct senders {
     int32_t chosen[MOST_SENT];              /* GPU of each copy, or -1 */
     int32_t in_round[MOST_SENT][MOST_GPUS]; /* copies of each round and GPU */
     int32_t in_all[MOST_GPUS];
-    bool seen[MOST_SENT + 1][MOST_GPUS]; /* rounds, and the last for all of them */
+    bool seen[MOST_SENT][MOST_GPUS]; /* by the search: places in rounds */
+    bool seen_gpu[MOST_GPUS];
 } senders;
 
-static bool free_gpu(senders *s, int32_t gpu);
+static bool send_elsewhere(senders *s, int32_t copy);
 
-/* Finds another GPU for a copy, which gives up the one it has. */
-static bool send_elsewhere(senders *s, int32_t copy)
+/* Sends one of a GPU's copies of one round from elsewhere. */
+static bool displace(senders *s, int32_t round, int32_t gpu)
 {
-    sent_copy *c = &s->copies[copy];
-    for (int32_t g = 0; g < MOST_GPUS; g++) {
-        if (!c->may_send[g] || g == s->chosen[copy] || s->seen[c->round][g]) {
-            continue;
-        }
-        s->seen[c->round][g] = true;
-        bool is_free = false;
-        if (s->most_in_round >= 0 && s->in_round[c->round][g] >= s->most_in_round) {
-            for (int32_t other = 0; other < s->count && !is_free; other++) {
-                is_free = s->chosen[other] == g && s->copies[other].round == c->round &&
-                          send_elsewhere(s, other);
-            }
-        } else {
-            is_free = s->in_all[g] < s->most || free_gpu(s, g);
-        }
-        if (is_free) {
-            if (s->chosen[copy] >= 0) {
-                s->in_round[c->round][s->chosen[copy]]--;
-                s->in_all[s->chosen[copy]]--;
-            }
-            s->chosen[copy] = g;
-            s->in_round[c->round][g]++;
-            s->in_all[g]++;
+    for (int32_t c = 0; c < s->count; c++) {
+        if (s->chosen[c] == gpu && s->copies[c].round == round && send_elsewhere(s, c)) {
             return true;
         }
     }
     return false;
 }
 
-/* Sends one of a GPU's copies, of any round, from elsewhere. */
+/* Sends one of a GPU's copies of any round from elsewhere. */
 static bool free_gpu(senders *s, int32_t gpu)
 {
-    if (s->seen[MOST_SENT][gpu]) {
-        return false;
+    for (int32_t r = 0; r < MOST_SENT && !s->seen_gpu[gpu]; r++) {
+        if (!s->seen[r][gpu]) {
+            s->seen[r][gpu] = true;
+            if (displace(s, r, gpu)) {
+                return true;
+            }
+        }
     }
-    s->seen[MOST_SENT][gpu] = true;
-    for (int32_t c = 0; c < s->count; c++) {
-        if (s->chosen[c] == gpu && send_elsewhere(s, c)) {
+    s->seen_gpu[gpu] = true;
+    return false;
+}
+
+/* Finds another GPU for a copy, which gives up the one it has. */
+static bool send_elsewhere(senders *s, int32_t copy)
+{
+    int32_t round = s->copies[copy].round;
+    for (int32_t g = 0; g < MOST_GPUS; g++) {
+        if (!s->copies[copy].may_send[g] || s->seen[round][g]) {
+            continue;
+        }
+        s->seen[round][g] = true;
+        bool is_full = s->most_in_round >= 0 && s->in_round[round][g] >= s->most_in_round;
+        if ((!is_full && s->in_all[g] < s->most) || displace(s, round, g) ||
+            (!is_full && free_gpu(s, g))) {
+            if (s->chosen[copy] >= 0) {
+                s->in_round[round][s->chosen[copy]]--;
+                s->in_all[s->chosen[copy]]--;
+            }
+            s->chosen[copy] = g;
+            s->in_round[round][g]++;
+            s->in_all[g]++;
             return true;
         }
     }
@@ -84,6 +89,7 @@ static bool can_send(senders *s, int32_t most)
     }
     for (int32_t c = 0; c < s->count; c++) {
         memset(s->seen, 0, sizeof(s->seen));
+        memset(s->seen_gpu, 0, sizeof(s->seen_gpu));
         if (!send_elsewhere(s, c)) {
             return false;
         }
