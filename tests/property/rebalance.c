@@ -3,7 +3,7 @@
 #include "instance.h"
 #include "rebalancing.h"
 
-#define SEEDS 200
+#define SEEDS 80
 #define MOST_SCENARIOS 4
 
 /* Scenarios of any weight; one row in ten has no load. */
