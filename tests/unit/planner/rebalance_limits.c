@@ -418,7 +418,6 @@ static void shorter_structs_of_an_older_caller_are_filled_as_far_as_they_go(void
     eplb_plan_destroy(&plan);
 }
 
-/* Two threads, several scenarios, a pin, a dead GPU, limits that need a second pass. */
 static eplb_status rebalance_with_all(const eplb_hooks *hooks, void *context)
 {
     const fixture *f = context;
@@ -429,6 +428,7 @@ static eplb_status rebalance_with_all(const eplb_hooks *hooks, void *context)
     return status;
 }
 
+/* Few layers, a low effort and dear copies: it runs once for each allocation. */
 static void every_failing_allocation_is_an_error_without_a_leak(void **state)
 {
     fixture *f = *state;
@@ -436,13 +436,18 @@ static void every_failing_allocation_is_an_error_without_a_leak(void **state)
     f->planning.pins = &pin;
     f->planning.pin_count = 1;
     f->planning.threads = 2;
-    f->options.max_copies = 4;
+    f->planning.effort = 1;
+    f->options.max_copies = 1;
+    eplb_placement_destroy(&f->current);
+    f->current = spread_of(f->cluster, 2, EXPERTS);
+    eplb_load_destroy(&f->load);
+    f->load = skewed_load(1, 2, EXPERTS, 5);
     test_each_failing_allocation(rebalance_with_all, f);
     eplb_load_destroy(&f->load);
-    f->load = skewed_load(3, LAYERS, EXPERTS, 5);
+    f->load = skewed_load(3, 2, EXPERTS, 5);
     f->planning.pin_count = 0;
     f->options = rebalance_defaults();
-    f->options.beam = 3;
+    f->options.copy_price = 0.05;
     test_each_failing_allocation(rebalance_with_all, f);
 }
 
