@@ -100,6 +100,17 @@ static inline void assert_stayers_keep_slots(const eplb_placement *before,
     }
 }
 
+static inline bool have_same_slots(const eplb_placement *a, const eplb_placement *b)
+{
+    const eplb_cluster *one = eplb_placement_cluster(a);
+    const eplb_cluster *other = eplb_placement_cluster(b);
+    bool same = true;
+    for (int32_t g = 0; g < eplb_cluster_gpus(one); g++) {
+        same = same && eplb_cluster_gpu_slots(one, g) == eplb_cluster_gpu_slots(other, g);
+    }
+    return same;
+}
+
 /* What eplb_rebalance_create promises of every layer; returns the copies of all. */
 static inline int64_t assert_keeps_promises(const eplb_plan *plan, const eplb_load *load,
                                             const eplb_placement *current, eplb_objective objective)
@@ -124,7 +135,8 @@ static inline int64_t assert_keeps_promises(const eplb_plan *plan, const eplb_lo
         /* Without required copies the start is the current placement: never worse. */
         bool is_start = layer.scored && more.copies_required == 0;
         assert_true(!is_start || value <= more.required_imbalance * (1.0 + 1e-9));
-        bool was_scored = is_start && layer.imbalance_before > 0.0;
+        bool was_scored =
+            is_start && layer.imbalance_before > 0.0 && have_same_slots(current, placement);
         assert_true(!was_scored || value <= layer.imbalance_before * (1.0 + 1e-9));
         assert_true(layer.scored || copies == more.copies_required);
         assert_stayers_keep_slots(current, placement, l);

@@ -111,7 +111,8 @@ static void *work(void *argument)
         eplb_rebalance_search(w, layer);
         int done = atomic_fetch_add(&job->done, 1) + 1;
         if (w->calls_progress) {
-            report_progress(job, done < layers ? done : layers - 1);
+            bool is_second = job->quota != NULL; /* all were done once */
+            report_progress(job, done < layers && !is_second ? done : layers - 1);
         }
     }
 }

@@ -37,7 +37,8 @@ eplb_status eplb_rebalance_share(const eplb_rebalance_job *job, int32_t *quota, 
                                      chosen, error);
     }
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
-        quota[l] = (int32_t)(job->traces[l].result.copies_required + choices[chosen[l]].slots);
+        quota[l] =
+            (int32_t)(job->traces[l].result.copies_required + choices[first[l] + chosen[l]].slots);
     }
     eplb_free(&job->hooks, choices);
     eplb_free(&job->hooks, first);

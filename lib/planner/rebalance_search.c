@@ -216,13 +216,30 @@ static void choose_fresh(search *s, eplb_rebalance_trace *trace, double value)
     memcpy(trace->row, trace->fresh, (size_t)slots * sizeof(*trace->row));
 }
 
+/* Whether the plan from nothing keeps to the limits of copies. */
+static bool may_take_fresh(const search *s)
+{
+    const eplb_shape *shape = &s->w->job->shape;
+    int32_t most = s->w->job->options->max_copies_per_gpu;
+    for (int32_t g = 0; g < shape->gpus && most >= 0; g++) {
+        int32_t incoming = 0;
+        for (int32_t i = shape->first_slot[g]; i < shape->first_slot[g + 1]; i++) {
+            incoming += !eplb_trail_is_home(&s->w->trail, g, s->trace->fresh[i]);
+        }
+        if (incoming > most) {
+            return false;
+        }
+    }
+    return s->most < 0 || s->trace->result.fresh_copies <= s->most;
+}
+
 /* The plan from nothing may be the better road. */
 static void compare_with_fresh(search *s)
 {
     eplb_rebalance_trace *trace = s->trace;
     double value = trace->result.fresh_imbalance;
     int32_t copies = (int32_t)trace->result.fresh_copies;
-    if ((s->most < 0 || copies <= s->most) && is_better(s, value, copies) &&
+    if (may_take_fresh(s) && is_better(s, value, copies) &&
         (s->target > 0.0 || value < s->value - s->w->job->options->tolerance)) {
         choose_fresh(s, trace, value);
     }

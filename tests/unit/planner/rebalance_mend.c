@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Rebalances of placements that are not valid in the cluster: what has to be copied is little. */
+#include "rebalancing.h"
+
+#define EXPERTS 12
+#define GPUS 4
+#define SLOTS_PER_GPU 4
+#define SLOTS (GPUS * SLOTS_PER_GPU)
+
+/* Each expert, and 0..3 twice; the loads of the GPUs are equal when all slots are filled so. */
+static const int32_t whole[SLOTS] = {
+    0, 4, 8,  1, /* */
+    1, 5, 9,  2, /* */
+    2, 6, 10, 3, /* */
+    3, 7, 11, 0,
+};
+static const double loads[EXPERTS] = {20, 20, 20, 20, 10, 10, 10, 10, 10, 10, 10, 10};
+
+typedef struct fixture {
+    eplb_load *load;
+    eplb_cluster *cluster; /* to plan for */
+    eplb_rebalance_options options;
+    int32_t row[SLOTS]; /* in force, on four GPUs of four slots */
+} fixture;
+
+static int setup(void **state)
+{
+    fixture *f = malloc(sizeof(*f));
+    f->load = load_of(loads, 1, EXPERTS);
+    f->cluster = cluster_of(GPUS, SLOTS_PER_GPU, 0);
+    f->options = rebalance_defaults();
+    memcpy(f->row, whole, sizeof(whole));
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    eplb_load_destroy(&f->load);
+    eplb_cluster_destroy(&f->cluster);
+    free(f);
+    return 0;
+}
+
+/* The plan, which must need `required` copies and make no others. */
+static eplb_plan *mended(const fixture *f, int64_t required)
+{
+    eplb_cluster *before = cluster_of(GPUS, SLOTS_PER_GPU, 0);
+    eplb_placement *current = placement_of(before, f->row, 1, EXPERTS);
+    eplb_plan *plan = rebalance_of(f->load, f->cluster, current, NULL, &f->options);
+    assert_int_equal(rebalance_layer_of(plan, 0).copies_required, required);
+    assert_int_equal(info_of(plan).copies, required);
+    assert_int_equal(copies_again(plan, f->load, f->cluster, NULL, &f->options), 0);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&before);
+    return plan;
+}
+
+static int32_t replicas(const eplb_plan *plan, int32_t expert)
+{
+    int32_t counts[EXPERTS];
+    assert_ok(eplb_placement_replica_counts(eplb_plan_placement(plan), 0, counts, NULL), NULL);
+    return counts[expert];
+}
+
+static void a_whole_placement_needs_no_copy(void **state)
+{
+    eplb_plan *plan = mended(*state, 0);
+    assert_memory_equal(eplb_placement_row(eplb_plan_placement(plan), 0), whole, sizeof(whole));
+    eplb_plan_destroy(&plan);
+}
+
+static void an_empty_slot_is_filled_with_one_copy(void **state)
+{
+    fixture *f = *state;
+    f->row[3] = -1;
+    eplb_plan *plan = mended(f, 1);
+    assert_true(eplb_placement_row(eplb_plan_placement(plan), 0)[3] >= 0);
+    assert_true(layer_of(plan, 0).imbalance_after <= 1.15);
+    eplb_plan_destroy(&plan);
+}
+
+static void a_second_copy_on_a_gpu_gives_way(void **state)
+{
+    fixture *f = *state;
+    f->row[3] = 0;
+    eplb_plan *plan = mended(f, 1);
+    assert_int_not_equal(eplb_placement_row(eplb_plan_placement(plan), 0)[3], 0);
+    eplb_plan_destroy(&plan);
+}
+
+static void a_missing_expert_is_copied_in(void **state)
+{
+    fixture *f = *state;
+    f->row[1] = 2; /* expert 4 is nowhere, 2 three times */
+    eplb_plan *plan = mended(f, 1);
+    assert_int_equal(replicas(plan, 4), 1);
+    assert_true(layer_of(plan, 0).imbalance_before == 0.0);
+    eplb_plan_destroy(&plan);
+}
+
+static void a_placement_without_anything_is_filled(void **state)
+{
+    fixture *f = *state;
+    for (int32_t s = 0; s < SLOTS; s++) {
+        f->row[s] = -1;
+    }
+    eplb_plan *plan = mended(f, SLOTS);
+    assert_true(layer_of(plan, 0).imbalance_after < 1.01);
+    eplb_plan_destroy(&plan);
+}
+
+/* GPU 3 had the only replicas of 7 and 11. */
+static void experts_of_a_dead_gpu_live_on(void **state)
+{
+    fixture *f = *state;
+    assert_ok(eplb_cluster_set_alive(f->cluster, 3, 0, NULL), NULL);
+    eplb_plan *plan = mended(f, 2);
+    const int32_t *row = eplb_placement_row(eplb_plan_placement(plan), 0);
+    assert_true(replicas(plan, 7) >= 1 && replicas(plan, 11) >= 1);
+    for (int32_t s = 3 * SLOTS_PER_GPU; s < SLOTS; s++) {
+        assert_int_equal(row[s], -1);
+    }
+    eplb_plan_destroy(&plan);
+}
+
+static void a_gpu_that_comes_back_is_filled(void **state)
+{
+    fixture *f = *state;
+    for (int32_t s = 0; s < SLOTS_PER_GPU; s++) {
+        f->row[3 * SLOTS_PER_GPU + s] = -1;
+    }
+    f->row[0] = 7;
+    f->row[3] = 11;
+    f->row[7] = 0;
+    eplb_plan *plan = mended(f, SLOTS_PER_GPU);
+    eplb_plan_destroy(&plan);
+}
+
+static void further_slots_are_filled_and_the_rest_stays(void **state)
+{
+    fixture *f = *state;
+    assert_ok(eplb_cluster_set_slots(f->cluster, 1, SLOTS_PER_GPU + 1, NULL), NULL);
+    f->options.copy_price = 1.0;
+    eplb_plan *plan = mended(f, 1);
+    const int32_t *row = eplb_placement_row(eplb_plan_placement(plan), 0);
+    assert_memory_equal(row, whole, 8 * sizeof(*row));
+    assert_memory_equal(row + 9, whole + 8, 8 * sizeof(*row));
+    eplb_plan_destroy(&plan);
+}
+
+/* The last slot of GPU 0 had expert 4, which is nowhere else. */
+static void an_expert_of_a_slot_that_is_no_more_gets_another(void **state)
+{
+    fixture *f = *state;
+    assert_ok(eplb_cluster_set_slots(f->cluster, 0, SLOTS_PER_GPU - 1, NULL), NULL);
+    f->row[1] = 1;
+    f->row[3] = 4;
+    f->options.copy_price = 1.0;
+    eplb_plan *plan = mended(f, 0);
+    assert_int_equal(replicas(plan, 4), 1);
+    assert_int_equal(eplb_placement_row(eplb_plan_placement(plan), 0)[2], 8);
+    eplb_plan_destroy(&plan);
+}
+
+static void required_copies_count_before_those_that_pay(void **state)
+{
+    fixture *f = *state;
+    const double hot[EXPERTS] = {40, 10, 10, 10, 40, 10, 10, 10, 40, 10, 10, 10};
+    assert_ok(eplb_load_set_row(f->load, 0, 0, hot, NULL), NULL);
+    eplb_placement *current = placement_of(f->cluster, f->row, 1, EXPERTS);
+    assert_ok(eplb_cluster_set_alive(f->cluster, 3, 0, NULL), NULL);
+    eplb_plan *plan = rebalance_of(f->load, f->cluster, current, NULL, &f->options);
+    eplb_rebalance_layer layer = rebalance_layer_of(plan, 0);
+    assert_int_equal(layer.copies_required, 2);
+    assert_true(layer.required_imbalance > 1.3);
+    assert_true(layer_of(plan, 0).imbalance_after < layer.required_imbalance - 0.1);
+    assert_true(info_of(plan).copies > 2);
+    int32_t count;
+    eplb_curve_point *points = curve_of(plan, 0, &count);
+    assert_int_equal(points[0].copies, 2);
+    assert_close(points[0].imbalance, layer.required_imbalance, 1e-9);
+    free(points);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+}
+
+static void a_layer_without_load_is_mended_too(void **state)
+{
+    fixture *f = *state;
+    const double none[EXPERTS] = {0.0};
+    assert_ok(eplb_load_set_row(f->load, 0, 0, none, NULL), NULL);
+    f->row[1] = 2;
+    f->row[6] = -1;
+    eplb_plan *plan = mended(f, 2);
+    assert_int_equal(layer_of(plan, 0).scored, 0);
+    eplb_plan_destroy(&plan);
+}
+
+static void a_pin_is_copied_where_it_is_missing(void **state)
+{
+    fixture *f = *state;
+    const eplb_pin pin = {.layer = 0, .expert = 5, .gpu = 2};
+    eplb_plan_options planning;
+    eplb_plan_options_init(&planning);
+    planning.pins = &pin;
+    planning.pin_count = 1;
+    eplb_placement *current = placement_of(f->cluster, f->row, 1, EXPERTS);
+    eplb_plan *plan = rebalance_of(f->load, f->cluster, current, &planning, &f->options);
+    const int32_t *row = eplb_placement_row(eplb_plan_placement(plan), 0);
+    bool is_there = false;
+    for (int32_t s = 2 * SLOTS_PER_GPU; s < 3 * SLOTS_PER_GPU; s++) {
+        is_there = is_there || row[s] == 5;
+    }
+    assert_true(is_there);
+    assert_int_equal(rebalance_layer_of(plan, 0).copies_required, 1);
+    assert_true(info_of(plan).copies >= 1 && info_of(plan).copies <= 4);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+}
+
+static void a_cluster_without_room_for_all_experts_is_refused(void **state)
+{
+    fixture *f = *state;
+    eplb_placement *current = placement_of(f->cluster, f->row, 1, EXPERTS);
+    assert_ok(eplb_cluster_set_alive(f->cluster, 2, 0, NULL), NULL);
+    assert_ok(eplb_cluster_set_alive(f->cluster, 3, 0, NULL), NULL);
+    eplb_error error;
+    eplb_plan *plan = NULL;
+    assert_status(
+        eplb_rebalance_create(&plan, NULL, f->load, f->cluster, current, NULL, NULL, &error),
+        EPLB_ERROR_INFEASIBLE, &error);
+    assert_null(plan);
+    eplb_placement_destroy(&current);
+}
+
+#define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+TEST_MAIN(with_fixture(a_whole_placement_needs_no_copy),
+          with_fixture(an_empty_slot_is_filled_with_one_copy),
+          with_fixture(a_second_copy_on_a_gpu_gives_way),
+          with_fixture(a_missing_expert_is_copied_in),
+          with_fixture(a_placement_without_anything_is_filled),
+          with_fixture(experts_of_a_dead_gpu_live_on),
+          with_fixture(a_gpu_that_comes_back_is_filled),
+          with_fixture(further_slots_are_filled_and_the_rest_stays),
+          with_fixture(an_expert_of_a_slot_that_is_no_more_gets_another),
+          with_fixture(required_copies_count_before_those_that_pay),
+          with_fixture(a_layer_without_load_is_mended_too),
+          with_fixture(a_pin_is_copied_where_it_is_missing),
+          with_fixture(a_cluster_without_room_for_all_experts_is_refused))
