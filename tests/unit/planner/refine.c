@@ -342,7 +342,7 @@ static void refiners_do_not_go_with_what_they_do_not_know(void **state)
     eplb_cluster_destroy(&s.cluster);
     s.cluster = cluster_of(2, 3, 1);
     const struct {
-        eplb_algorithm algorithm;
+        int32_t algorithm;
         int32_t spread_nodes;
         double node_cost;
         int32_t groups;
