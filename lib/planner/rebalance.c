@@ -17,7 +17,7 @@ void eplb_rebalance_options_init(eplb_rebalance_options *options)
                                             .max_copies_per_layer = -1,
                                             .max_copies_per_gpu = -1,
                                             .copy_price = EPLB_COPY_PRICE,
-                                            .tolerance = 0.005};
+                                            .tolerance = 0.008};
     }
 }
 

@@ -176,6 +176,7 @@ static void free_copies_chase_noise_with_few(void **state)
     (void)state;
     eplb_rebalance_options options = rebalance_defaults();
     options.copy_price = 0.0;
+    options.tolerance = 0.005;
     tally t = rebalance_all(DEEPSEEK_V3_FILES, MILLION, &options);
     assert_true(slots_copied(&t) <= 0.04);
     assert_true(t.imbalance <= t.fresh + t.layers * 0.005);
