@@ -104,8 +104,9 @@ static void join(eplb_plan *plan, const eplb_rebalance_trace *traces, step *step
         for (int32_t i = 0; i < trace->points; i++) {
             plan->curve[count++] = trace->point[i];
         }
-        copies += trace->result.copies_required;
-        sum += trace->scored ? trace->result.required_imbalance : 0.0;
+        /* Free moves may have made more of the required copies. */
+        copies += trace->points > 0 ? trace->point[0].copies : trace->result.copies_required;
+        sum += trace->points > 0 ? trace->point[0].imbalance : 0.0;
         step_count += add_steps(trace->point, trace->points, l, steps + step_count);
     }
     qsort(steps, (size_t)step_count, sizeof(*steps), compare_steps);
