@@ -13,7 +13,7 @@
 #define CURVE_STEEPNESS 3.0f
 
 /* States of a level by the plan's effort. */
-static const int32_t beams[] = {1, 1, 1, 1, 1, 2, 4, 8, 16};
+static const int32_t beams[] = {1, 1, 1, 1, 1, 2, 6, 16, 32};
 
 eplb_status eplb_rebalance_worker_init(eplb_rebalance_worker *w, eplb_rebalance_job *job,
                                        eplb_error *error)
