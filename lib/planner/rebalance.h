@@ -92,6 +92,9 @@ void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer);
 /* Shares max_copies out over the layers: fills quota [layers] from their curves. */
 eplb_status eplb_rebalance_share(const eplb_rebalance_job *job, int32_t *quota, eplb_error *error);
 
+/* Makes the placements chosen, and all that is told of them, the plan's. */
+eplb_status eplb_rebalance_finish(eplb_rebalance_job *job, eplb_error *error);
+
 /* Keeps the curves of all layers, and that of the whole, in the plan. */
 eplb_status eplb_rebalance_keep_curves(eplb_plan *plan, const eplb_rebalance_trace *traces,
                                        eplb_error *error);

@@ -37,7 +37,7 @@ static void take_home(eplb_rebalance_worker *w, int32_t layer)
     const eplb_shape *shape = &job->shape;
     const eplb_cluster *before = job->current->cluster;
     const int32_t *row = eplb_placement_row(job->current, layer);
-    memset(w->trail.home, 0, (size_t)shape->gpus * (size_t)w->layer.words * sizeof(*w->trail.home));
+    eplb_trail_clear_home(&w->trail);
     for (int32_t g = 0; g < shape->gpus; g++) {
         int32_t cluster_gpu = shape->cluster_gpu[g];
         int32_t had = before->gpu[cluster_gpu].slots;

@@ -87,10 +87,15 @@ void eplb_trail_begin(eplb_trail *trail, int32_t scenarios, const double *loads,
                 (float)loads[(size_t)k * (size_t)experts + (size_t)e];
         }
     }
-    memset(trail->home, 0,
-           (size_t)trail->shape->gpus * (size_t)trail->layer->words * sizeof(*trail->home));
+    eplb_trail_clear_home(trail);
     trail->moves = 0;
     trail->most_incoming = -1;
+}
+
+void eplb_trail_clear_home(eplb_trail *trail)
+{
+    memset(trail->home, 0,
+           (size_t)trail->shape->gpus * (size_t)trail->layer->words * sizeof(*trail->home));
 }
 
 int32_t eplb_trail_copies(const eplb_trail *trail, const int32_t *slots)

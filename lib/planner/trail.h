@@ -6,8 +6,8 @@
  * home is free. A beam search over the number of copies keeps the best states of each level and
  * makes those of the next ones by single moves: a replica changes places with another, or gives way
  * to a further one of another expert. States are compared by their excess: what GPU loads have
- * above a threshold, summed, large ones counting a little more. The largest load itself would be a
- * plateau, since several GPUs must come down together.
+ * above a threshold, summed, large ones perhaps counting a little more. The largest load itself
+ * would be a plateau, since several GPUs must come down together.
  */
 #ifndef EPLB_PLANNER_TRAIL_H
 #define EPLB_PLANNER_TRAIL_H
@@ -101,6 +101,9 @@ void eplb_trail_free(eplb_trail *trail, const eplb_hooks *hooks);
  * sum 1. Nothing is at home yet: the caller sets the bits. */
 void eplb_trail_begin(eplb_trail *trail, int32_t scenarios, const double *loads,
                       const double *weights);
+
+/* Takes everything out of the home. */
+void eplb_trail_clear_home(eplb_trail *trail);
 
 /* Whether a GPU has an expert at home; and says so. */
 static inline bool eplb_trail_is_home(const eplb_trail *trail, int32_t gpu, int32_t expert)

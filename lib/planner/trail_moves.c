@@ -13,17 +13,20 @@ static inline const eplb_lanes *height_of(const eplb_trail *trail, int32_t gpu)
     return trail->height + (size_t)gpu * (size_t)trail->groups;
 }
 
+/* What loads have above the threshold, lane by lane. */
+static inline eplb_lanes excess_of(const eplb_trail *trail, eplb_lanes load, eplb_lanes weight)
+{
+    eplb_lanes over = eplb_lanes_positive(load - eplb_lanes_of(trail->threshold));
+    return weight * over * (eplb_lanes_of(1.0f) + eplb_lanes_of(trail->steepness) * over);
+}
+
 /* Excess of a GPU whose load is height + plus - minus. */
 static inline float excess_with(const eplb_trail *trail, const eplb_lanes *height,
                                 const eplb_lanes *plus, const eplb_lanes *minus)
 {
-    eplb_lanes threshold = eplb_lanes_of(trail->threshold);
-    eplb_lanes one = eplb_lanes_of(1.0f);
-    eplb_lanes steep = eplb_lanes_of(trail->steepness);
     eplb_lanes sum = eplb_lanes_of(0.0f);
     for (int32_t i = 0; i < trail->groups; i++) {
-        eplb_lanes over = eplb_lanes_positive(height[i] + (plus[i] - minus[i]) - threshold);
-        sum += trail->weight[i] * over * (one + steep * over);
+        sum += excess_of(trail, height[i] + (plus[i] - minus[i]), trail->weight[i]);
     }
     return eplb_lanes_sum(sum);
 }
@@ -132,6 +135,17 @@ static void find_donors(eplb_trail *trail)
     }
 }
 
+/* Excess of a GPU that gets a further replica of f, whose share changes by trail->gain, instead of
+ * e. */
+static float excess_of_replacement(eplb_trail *trail, int32_t gpu, int32_t e, int32_t f)
+{
+    const eplb_lanes *share = share_of(trail, f);
+    for (int32_t i = 0; i < trail->groups; i++) {
+        trail->both[i] = share[i] + trail->gain[i];
+    }
+    return excess_with(trail, height_of(trail, gpu), trail->both, share_of(trail, e));
+}
+
 /* A slot gets a further replica of expert f. */
 static void offer_replacement(eplb_trail *trail, int32_t slot, int32_t f, float excess)
 {
@@ -170,12 +184,7 @@ static void offer_relief(eplb_trail *trail, int32_t f)
         if (!(least < limit) || !eplb_layer_may_replace(layer, gpu, e, f)) {
             continue;
         }
-        const eplb_lanes *share = share_of(trail, f);
-        for (int32_t j = 0; j < trail->groups; j++) {
-            trail->both[j] = share[j] + trail->gain[j];
-        }
-        float excess =
-            least + excess_with(trail, height_of(trail, gpu), trail->both, share_of(trail, e));
+        float excess = least + excess_of_replacement(trail, gpu, e, f);
         change_share(trail, e, -1, trail->loss);
         offer_replacement(trail, slot, f, excess + excess_of_overlap(trail, e, f, gpu));
     }
@@ -200,33 +209,12 @@ static void offer_exchange(eplb_trail *trail, int32_t donor)
             continue;
         }
         change_share(trail, f, 1, trail->gain);
-        const eplb_lanes *share = share_of(trail, f);
-        for (int32_t j = 0; j < trail->groups; j++) {
-            trail->both[j] = share[j] + trail->gain[j];
-        }
-        float excess =
-            others + excess_with(trail, height_of(trail, gpu), trail->both, share_of(trail, e));
+        float excess = others + excess_of_replacement(trail, gpu, e, f);
         excess += excess_of_holders(trail, f, -1, trail->gain);
         if (excess < limit) {
             offer_replacement(trail, slot, f, excess + excess_of_overlap(trail, e, f, gpu));
         }
     }
-}
-
-/* Two replicas change places. */
-static void offer_swap(eplb_trail *trail, int32_t s, int32_t t, float excess, int32_t copies)
-{
-    int32_t g = trail->shape->slot_gpu[s];
-    int32_t h = trail->shape->slot_gpu[t];
-    int32_t e = trail->layer->slot_expert[s];
-    int32_t f = trail->layer->slot_expert[t];
-    const eplb_trail_move move = {.excess = excess,
-                                  .parent = trail->state,
-                                  .slot = s,
-                                  .other = t,
-                                  .key = trail->key ^ eplb_trail_key(g, e) ^ eplb_trail_key(g, f) ^
-                                         eplb_trail_key(h, f) ^ eplb_trail_key(h, e)};
-    eplb_trail_offer(trail, &move, copies);
 }
 
 /* Shares and heights slot by slot: swaps are looked at four at a time. */
@@ -251,14 +239,6 @@ static void spread_over_slots(eplb_trail *trail)
     }
 }
 
-/* Excess of a load over the threshold, which scenario k has on four GPUs. */
-static inline eplb_lanes excess_of_four(const eplb_trail *trail, eplb_lanes height,
-                                        eplb_lanes weight)
-{
-    eplb_lanes over = eplb_lanes_positive(height - eplb_lanes_of(trail->threshold));
-    return weight * over * (eplb_lanes_of(1.0f) + eplb_lanes_of(trail->steepness) * over);
-}
-
 /* The excess after swaps of slot s with four others. */
 static inline eplb_lanes excess_of_swaps(const eplb_trail *trail, int32_t s, int32_t four)
 {
@@ -273,13 +253,14 @@ static inline eplb_lanes excess_of_swaps(const eplb_trail *trail, int32_t s, int
         eplb_lanes given = eplb_lanes_of(((const float *)trail->slot_share)[k * width + (size_t)s]);
         eplb_lanes here = eplb_lanes_of(((const float *)trail->slot_height)[k * width + (size_t)s]);
         eplb_lanes moved = given - share[four];
-        sum += excess_of_four(trail, here - moved, weight) +
-               excess_of_four(trail, height[four] + moved, weight);
+        sum +=
+            excess_of(trail, here - moved, weight) + excess_of(trail, height[four] + moved, weight);
     }
     return sum;
 }
 
-static void consider_swap(eplb_trail *trail, int32_t s, int32_t t, float excess)
+/* Two replicas change places. */
+static void offer_swap(eplb_trail *trail, int32_t s, int32_t t, float excess)
 {
     const eplb_layer *layer = trail->layer;
     int32_t g = trail->shape->slot_gpu[s];
@@ -289,10 +270,17 @@ static void consider_swap(eplb_trail *trail, int32_t s, int32_t t, float excess)
     int32_t price = price_of(trail, g, f, e);
     int32_t other_price = price_of(trail, h, e, f);
     int32_t copies = trail->copies + price + other_price;
-    if (excess < eplb_trail_limit(trail, copies) && may_take(trail, g, price) &&
-        may_take(trail, h, other_price) && eplb_layer_may_swap(layer, g, e, h, f)) {
-        offer_swap(trail, s, t, excess, copies);
+    if (!(excess < eplb_trail_limit(trail, copies)) || !may_take(trail, g, price) ||
+        !may_take(trail, h, other_price) || !eplb_layer_may_swap(layer, g, e, h, f)) {
+        return;
     }
+    const eplb_trail_move move = {.excess = excess,
+                                  .parent = trail->state,
+                                  .slot = s,
+                                  .other = t,
+                                  .key = trail->key ^ eplb_trail_key(g, e) ^ eplb_trail_key(g, f) ^
+                                         eplb_trail_key(h, f) ^ eplb_trail_key(h, e)};
+    eplb_trail_offer(trail, &move, copies);
 }
 
 static void offer_swaps(eplb_trail *trail, int32_t s)
@@ -311,12 +299,13 @@ static void offer_swaps(eplb_trail *trail, int32_t s)
         for (int32_t i = 0; i < EPLB_LANES; i++) {
             int32_t t = EPLB_LANES * four + i;
             if (good[i] != 0 && t < trail->shape->slots) {
-                consider_swap(trail, s, t, excess[i]);
+                offer_swap(trail, s, t, excess[i]);
             }
         }
     }
 }
 
+/* The slope of the busiest GPU's excess in each expert's share. */
 static void find_pull(eplb_trail *trail, int32_t gpu)
 {
     const eplb_lanes *height = height_of(trail, gpu);
