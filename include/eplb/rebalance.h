@@ -65,7 +65,7 @@ typedef struct eplb_rebalance_info {
     int32_t target_reached;  /* 1: in every layer that has load; -1: there is no target */
     int32_t layers_missed;   /* layers in which it is not reached */
     int32_t layers_changed;  /* layers with copies */
-    int64_t copies_required; /* to make the placement valid in the cluster: nothing had that few */
+    int64_t copies_required; /* to make the placement valid in the cluster, whatever the limits */
     int64_t fresh_copies;    /* of the plan from nothing, renamed */
     double fresh_mean;       /* its imbalance, mean and worst over the scored layers */
     double fresh_worst;
@@ -97,12 +97,14 @@ typedef struct eplb_curve_point {
  *     cluster, or have other slots there; what is needed to make it valid is copied whatever the
  *     limits say. Closed slots (eplb/placement.h) are EPLB_ERROR_UNSUPPORTED.
  * planning: NULL for the defaults; not with groups, spread_nodes, a node_cost or
- *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED).
+ *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED). A refiner takes part in the plan from nothing.
+ *     Where no way is found to mend the current placement so that it keeps the limits of replicas
+ *     and the pins, the layer gets the plan from nothing, whatever that copies.
  * rebalancing: NULL for the defaults.
  *
  * The result is an eplb_plan whose placement is never worse in a layer than the current one, where
  * that is valid; a layer without load keeps its placement. The same load again, from the plan's own
- * result, copies nothing.
+ * result, copies nothing, but where a limit of copies ended the search.
  *
  * Errors: as for eplb_plan_create. Cost: a plan from nothing, and for each layer and number of
  * copies some 0.2 ms at the default effort for 288 slots and one scenario (see the benchmark).
@@ -125,8 +127,8 @@ EPLB_API eplb_status eplb_plan_get_rebalance_layer(const eplb_plan *plan, int32_
  * What other numbers of copies would have given: points with rising copies and falling imbalance,
  * the first with the copies that are required. layer: its index, or -1 for the mean over the scored
  * layers, when all copies go where they gain most. Writes the first `capacity` points (points may
- * be NULL when that is 0); `count` gets how many there are. The curve ends where the search ended,
- * or with the plan from nothing.
+ * be NULL when that is 0); `count` gets how many there are. The curve ends where the search ended;
+ * the plan from nothing is not on it.
  */
 EPLB_API eplb_status eplb_plan_get_curve(const eplb_plan *plan, int32_t layer,
                                          eplb_curve_point *points, int32_t capacity, int32_t *count,

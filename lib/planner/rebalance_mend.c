@@ -135,6 +135,19 @@ static int32_t find_place(const eplb_rebalance_worker *w, int32_t expert, bool o
     return best;
 }
 
+/* Replicas beyond the limit leave holes. */
+static void drop_surplus(eplb_rebalance_worker *w)
+{
+    const eplb_shape *shape = &w->job->shape;
+    for (int32_t s = shape->slots - 1; s >= 0 && shape->rules != NULL; s--) {
+        int32_t e = w->start[s];
+        if (e >= 0 && w->counts[e] > most(w) && !is_pinned(w, shape->slot_gpu[s], e)) {
+            w->start[s] = -1;
+            w->counts[e]--;
+        }
+    }
+}
+
 /* Where pins ask for an expert: in a hole, or for an expert that is not pinned and has most
  * replicas. */
 static bool place_pins(eplb_rebalance_worker *w)
@@ -236,6 +249,7 @@ bool eplb_rebalance_mend(eplb_rebalance_worker *w, int32_t layer)
         eplb_rules_pin(&w->job->rules, &w->layer, layer);
     }
     count(w);
+    drop_surplus(w);
     if (!place_pins(w) || !place_missing(w) || !fill_holes(w)) {
         return false;
     }

@@ -176,7 +176,7 @@ static void run(search *s, const int32_t *start)
 static void make_home(eplb_rebalance_worker *w, const int32_t *row)
 {
     const eplb_shape *shape = &w->job->shape;
-    memset(w->trail.home, 0, (size_t)shape->gpus * (size_t)w->layer.words * sizeof(*w->trail.home));
+    eplb_trail_clear_home(&w->trail);
     for (int32_t s = 0; s < shape->slots; s++) {
         eplb_trail_set_home(&w->trail, shape->slot_gpu[s], row[s]);
     }
@@ -265,11 +265,18 @@ static search begin(eplb_rebalance_worker *w, int32_t layer)
                     .most = most >= 0 && most < required ? required : most};
 }
 
-/* Without load, or where nothing valid can be made of the current placement. */
-static void keep(eplb_rebalance_worker *w, eplb_rebalance_trace *trace)
+static int32_t reaches(const eplb_rebalance_worker *w, double value)
+{
+    double target = w->job->options->target_imbalance;
+    return target > 0.0 ? value <= target * (1.0 + EPLB_ROUNDING) : -1;
+}
+
+/* Without load, or where the rules leave nothing of the current placement to begin with. */
+static void take_without_search(eplb_rebalance_worker *w, eplb_rebalance_trace *trace)
 {
     const int32_t *row = trace->is_mended ? w->start : trace->fresh;
     memcpy(trace->row, row, (size_t)w->job->shape.slots * sizeof(*row));
+    eplb_rebalance_settle(w, trace->row);
     trace->copies = eplb_trail_copies(&w->trail, row);
     trace->result.copies_required = trace->copies;
     trace->result.from_fresh = !trace->is_mended;
@@ -277,6 +284,7 @@ static void keep(eplb_rebalance_worker *w, eplb_rebalance_trace *trace)
     if (trace->scored) {
         trace->value = trace->result.fresh_imbalance;
         trace->result.required_imbalance = trace->value;
+        trace->result.target_reached = reaches(w, trace->value);
         add_point(trace, trace->value, trace->copies);
     }
 }
@@ -302,7 +310,7 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     run(&s, w->start);
     compare_with_fresh(&s);
     if (s.target <= 0.0 && s.value > trace->result.required_imbalance - options->min_gain) {
-        (void)copies_from_home(w, layer, trace->row);
+        trace->result.from_fresh = 0;
         memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
         s.value = trace->result.required_imbalance;
     } else if (is_unlimited(options) &&
@@ -311,8 +319,7 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     }
     trace->copies = copies_from_home(w, layer, trace->row);
     trace->value = s.value;
-    trace->result.target_reached =
-        s.target > 0.0 ? s.value <= s.target * (1.0 + EPLB_ROUNDING) : -1;
+    trace->result.target_reached = reaches(w, s.value);
     eplb_rebalance_settle(w, trace->row);
 }
 
@@ -322,10 +329,12 @@ void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer)
     trace->scored = eplb_rebalance_take(w, layer);
     trace->is_mended = eplb_rebalance_mend(w, layer);
     trace->result.fresh_copies = eplb_trail_copies(&w->trail, trace->fresh);
-    if (!trace->scored || !trace->is_mended) {
-        keep(w, trace);
-        return;
+    if (trace->scored) {
+        trace->result.fresh_imbalance = value_of_row(w, trace->fresh);
     }
-    trace->result.fresh_imbalance = value_of_row(w, trace->fresh);
-    search_layer(w, layer);
+    if (trace->scored && trace->is_mended) {
+        search_layer(w, layer);
+    } else {
+        take_without_search(w, trace);
+    }
 }

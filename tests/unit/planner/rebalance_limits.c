@@ -191,8 +191,13 @@ static void layers_that_would_gain_less_than_asked_stay(void **state)
     }
     eplb_plan_destroy(&plan);
     f->options.min_gain = 100.0;
+    f->options.copy_price = 0.0;
+    f->options.tolerance = 0.0;
     plan = rebalanced(f);
     assert_int_equal(info_of(plan).copies, 0);
+    for (int32_t l = 0; l < LAYERS; l++) { /* though the plan from nothing is better */
+        assert_int_equal(rebalance_layer_of(plan, l).from_fresh, 0);
+    }
     eplb_plan_destroy(&plan);
 }
 

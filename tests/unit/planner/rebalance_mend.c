@@ -220,6 +220,58 @@ static void a_pin_is_copied_where_it_is_missing(void **state)
     eplb_placement_destroy(&current);
 }
 
+static void surplus_replicas_give_way_to_others(void **state)
+{
+    fixture *f = *state;
+    static const int32_t surplus[SLOTS] = {0, 4, 8, 1, 0, 5, 9, 2, 0, 6, 10, 3, 0, 7, 11, 1};
+    eplb_placement *current = placement_of(f->cluster, surplus, 1, EXPERTS);
+    eplb_plan_options planning;
+    eplb_plan_options_init(&planning);
+    planning.max_replicas = 2;
+    eplb_plan *plan = rebalance_of(f->load, f->cluster, current, &planning, &f->options);
+    eplb_rebalance_layer layer = rebalance_layer_of(plan, 0);
+    assert_true(replicas(plan, 0) <= 2);
+    assert_int_equal(layer.copies_required, 2);
+    assert_int_equal(layer.from_fresh, 0);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+}
+
+/* The hole is on the one GPU that has expert 2, and no other replica is one too many. */
+static void a_placement_that_cannot_be_mended_gives_way_to_a_plan_from_nothing(void **state)
+{
+    fixture *f = *state;
+    static const double three[3] = {3, 2, 1};
+    static const int32_t stuck[6] = {0, 1, 0, 1, 2, -1};
+    eplb_load *load = load_of(three, 1, 3);
+    eplb_cluster *cluster = cluster_of(3, 2, 0);
+    eplb_placement *current = placement_of(cluster, stuck, 1, 3);
+    eplb_plan_options planning;
+    eplb_plan_options_init(&planning);
+    planning.min_replicas = 2;
+    const double targets[] = {2.0, 1.1};
+    for (int i = 0; i < 2; i++) {
+        f->options.target_imbalance = targets[i];
+        eplb_plan *plan = rebalance_of(load, cluster, current, &planning, &f->options);
+        eplb_rebalance_layer layer = rebalance_layer_of(plan, 0);
+        assert_int_equal(layer.from_fresh, 1);
+        assert_int_equal(layer.copies_required, info_of(plan).copies);
+        assert_int_equal(layer.target_reached, i == 0);
+        assert_close(layer_of(plan, 0).imbalance_after, 1.25, 1e-12);
+        assert_close(layer.fresh_imbalance, 1.25, 1e-12);
+        assert_close(layer.required_imbalance, 1.25, 1e-12);
+        int32_t count;
+        eplb_curve_point *points = curve_of(plan, 0, &count);
+        assert_int_equal(count, 1);
+        assert_close(points[0].imbalance, 1.25, 1e-12);
+        free(points);
+        eplb_plan_destroy(&plan);
+    }
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void a_cluster_without_room_for_all_experts_is_refused(void **state)
 {
     fixture *f = *state;
@@ -249,4 +301,6 @@ TEST_MAIN(with_fixture(a_whole_placement_needs_no_copy),
           with_fixture(required_copies_count_before_those_that_pay),
           with_fixture(a_layer_without_load_is_mended_too),
           with_fixture(a_pin_is_copied_where_it_is_missing),
+          with_fixture(surplus_replicas_give_way_to_others),
+          with_fixture(a_placement_that_cannot_be_mended_gives_way_to_a_plan_from_nothing),
           with_fixture(a_cluster_without_room_for_all_experts_is_refused))
