@@ -8,6 +8,7 @@
 
 #include <eplb/plan.h>
 #include <eplb/random.h>
+#include <eplb/rebalance.h>
 
 #include <inttypes.h>
 
@@ -26,27 +27,34 @@ typedef struct shape {
     int32_t gpus_per_node; /* 0: one node */
     int32_t groups;        /* 0: none */
     double node_cost;      /* 0: none */
+    int32_t beam;          /* 0: planned from nothing; else rebalanced from an even spread */
 } shape;
 
 static const shape shapes[] = {
-    {"large-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
-    {"large-4", 256, 72, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
-    {"large-3", 256, 96, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
-    {"large-2", 256, 144, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
-    {"filled-3", 256, 110, 330, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
-    {"greedy", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
-    {"small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0},
-    {"reference", 256, 32, 288, 5, EPLB_ALGORITHM_EPLB, 1, 0, 0, 0, 0},
-    {"mean-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 9, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
-    {"mean-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 17, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
-    {"max-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MAX_OF_MAX, 0, 0, 0},
-    {"sum-9", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_SUM, 0, 0, 0},
-    {"greedy-5", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
-    {"small-3", 8, 4, 12, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0},
-    {"groups-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 8, 8, 0},
-    {"groups-3", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 8, 16, 0},
-    {"nodes-16", 256, 32, 512, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 8, 0, 0.5},
-    {"nodes-5", 256, 32, 512, 4, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 8, 0, 0.5},
+    {"large-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 0},
+    {"large-4", 256, 72, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 0},
+    {"large-3", 256, 96, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 0},
+    {"large-2", 256, 144, 288, 4, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 0},
+    {"filled-3", 256, 110, 330, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 0},
+    {"greedy", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 0},
+    {"small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 0},
+    {"reference", 256, 32, 288, 5, EPLB_ALGORITHM_EPLB, 1, 0, 0, 0, 0, 0},
+    {"mean-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 9, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 0},
+    {"mean-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 17, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 0},
+    {"max-4", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MAX_OF_MAX, 0, 0, 0, 0},
+    {"sum-9", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_SUM, 0, 0, 0, 0},
+    {"greedy-5", 256, 64, 320, 1, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 0},
+    {"small-3", 8, 4, 12, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 0},
+    {"groups-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 8, 8, 0, 0},
+    {"groups-3", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 8, 16, 0,
+     0},
+    {"nodes-16", 256, 32, 512, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 8, 0, 0.5, 0},
+    {"nodes-5", 256, 32, 512, 4, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 8, 0, 0.5,
+     0},
+    {"few-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 2},
+    {"few-mean", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 1},
+    {"few-max", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MAX_OF_MAX, 0, 0, 0, 1},
+    {"few-small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 16},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -84,6 +92,25 @@ static uint64_t fingerprint(const eplb_placement *placement)
     return hash;
 }
 
+static eplb_plan *rebalance_spread(const eplb_load *load, const eplb_cluster *cluster,
+                                   const eplb_plan_options *planning, int32_t beam)
+{
+    eplb_placement *spread;
+    int32_t experts = eplb_load_experts(load);
+    assert_ok(eplb_placement_create(&spread, NULL, cluster, LAYERS, experts, NULL), NULL);
+    for (int32_t l = 0; l < LAYERS; l++) {
+        assert_ok(eplb_placement_spread(spread, l, NULL), NULL);
+    }
+    eplb_rebalance_options options;
+    eplb_rebalance_options_init(&options);
+    options.beam = beam;
+    eplb_plan *plan;
+    assert_ok(eplb_rebalance_create(&plan, NULL, load, cluster, spread, planning, &options, NULL),
+              NULL);
+    eplb_placement_destroy(&spread);
+    return plan;
+}
+
 static uint64_t plan_fingerprint(const shape *s, int32_t threads)
 {
     eplb_load *load = skewed_load(s->scenarios, s->experts);
@@ -100,7 +127,11 @@ static uint64_t plan_fingerprint(const shape *s, int32_t threads)
     assert_ok(
         eplb_cluster_create(&cluster, NULL, s->gpus, s->slots / s->gpus, s->gpus_per_node, NULL),
         NULL);
-    assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, NULL), NULL);
+    if (s->beam > 0) {
+        plan = rebalance_spread(load, cluster, &options, s->beam);
+    } else {
+        assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, &options, NULL), NULL);
+    }
     uint64_t hash = fingerprint(eplb_plan_placement(plan));
     eplb_plan_destroy(&plan);
     eplb_cluster_destroy(&cluster);
