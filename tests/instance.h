@@ -80,6 +80,25 @@ static inline void draw_loads(eplb_random *random, double *loads, int32_t expert
     }
 }
 
+/* Scenarios of any weight; one row in ten has no load. */
+static inline eplb_load *draw_scenarios(eplb_random *random, int32_t most, int32_t layers,
+                                        int32_t experts)
+{
+    int32_t scenarios = draw(random, 1, most);
+    eplb_load *load;
+    assert_ok(eplb_load_create(&load, NULL, scenarios, layers, experts, NULL), NULL);
+    for (int32_t i = 0; i < scenarios * layers; i++) {
+        double row[MOST_EXPERTS] = {0};
+        if (draw(random, 0, 9) > 0) {
+            draw_loads(random, row, experts);
+        }
+        assert_ok(eplb_load_set_row(load, i / layers, i % layers, row, NULL), NULL);
+        double weight = (double)draw(random, 1, 5);
+        assert_ok(eplb_load_set_scenario(load, i / layers, NULL, weight, NULL), NULL);
+    }
+    return load;
+}
+
 static inline int32_t gpu_of_slot(const eplb_cluster *cluster, int32_t slot)
 {
     int32_t gpu = 0;

@@ -28,6 +28,19 @@ static inline eplb_cluster *cluster_of(int32_t gpus, int32_t slots_per_gpu, int3
     return cluster;
 }
 
+static inline eplb_placement *placement_with_rows(const eplb_cluster *cluster, const int32_t *rows,
+                                                  int32_t layers, int32_t experts)
+{
+    eplb_error error;
+    eplb_placement *placement;
+    assert_ok(eplb_placement_create(&placement, NULL, cluster, layers, experts, &error), &error);
+    for (int32_t l = 0; l < layers; l++) {
+        const int32_t *row = rows + (size_t)l * (size_t)eplb_placement_slots(placement);
+        assert_ok(eplb_placement_set_row(placement, l, row, &error), &error);
+    }
+    return placement;
+}
+
 static inline eplb_plan *plan_of(const eplb_load *load, const eplb_cluster *cluster,
                                  const eplb_placement *current, const eplb_plan_options *options)
 {

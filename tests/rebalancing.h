@@ -8,19 +8,6 @@
 #include <eplb/random.h>
 #include <eplb/rebalance.h>
 
-static inline eplb_placement *placement_of(const eplb_cluster *cluster, const int32_t *rows,
-                                           int32_t layers, int32_t experts)
-{
-    eplb_error error;
-    eplb_placement *placement;
-    assert_ok(eplb_placement_create(&placement, NULL, cluster, layers, experts, &error), &error);
-    for (int32_t l = 0; l < layers; l++) {
-        const int32_t *row = rows + (size_t)l * (size_t)eplb_placement_slots(placement);
-        assert_ok(eplb_placement_set_row(placement, l, row, &error), &error);
-    }
-    return placement;
-}
-
 /* Skewed loads: most experts are cold, a few are hot. Layers differ. */
 static inline eplb_load *skewed_load(int32_t scenarios, int32_t layers, int32_t experts,
                                      uint64_t seed)

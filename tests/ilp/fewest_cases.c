@@ -1,90 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Small layers whose fewest copies are known (tests/data/cases/migration.json). */
 #include "fewest.h"
-
-#include <cjson/cJSON.h>
+#include "migration_cases.h"
 
 #define NODES 5000000
 
-typedef struct migration_case {
-    const char *name;
-    eplb_load *load;
-    eplb_cluster *cluster;
-    eplb_placement *current;
-    double target;
-    int32_t fewest; /* -1: impossible */
-} migration_case;
-
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    assert_non_null(item);
-    return item;
-}
-
-static eplb_placement *read_current(const cJSON *gpus, const eplb_cluster *cluster, int32_t experts)
-{
-    int32_t row[64];
-    int32_t slots = 0;
-    const cJSON *gpu;
-    const cJSON *expert;
-    cJSON_ArrayForEach(gpu, gpus)
-    {
-        cJSON_ArrayForEach(expert, gpu)
-        {
-            assert_true(slots < 64);
-            row[slots++] = expert->valueint;
-        }
-    }
-    eplb_placement *current;
-    assert_ok(eplb_placement_create(&current, NULL, cluster, 1, experts, NULL), NULL);
-    assert_ok(eplb_placement_set_row(current, 0, row, NULL), NULL);
-    return current;
-}
-
-static migration_case read_case(const cJSON *object)
-{
-    double load[64];
-    int32_t experts = 0;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, member(object, "load"))
-    {
-        assert_true(experts < 64);
-        load[experts++] = item->valuedouble;
-    }
-    const cJSON *gpus = member(object, "current");
-    const cJSON *fewest = member(object, "fewest_new_copies");
-    migration_case c = {
-        .name = member(object, "name")->valuestring,
-        .load = load_of(load, 1, experts),
-        .cluster = cluster_of(cJSON_GetArraySize(gpus), cJSON_GetArraySize(gpus->child), 0),
-        .target = member(object, "target_imbalance")->valuedouble,
-        .fewest = cJSON_IsNull(fewest) ? -1 : fewest->valueint,
-    };
-    c.current = read_current(gpus, c.cluster, experts);
-    return c;
-}
-
-static void free_case(migration_case *c)
-{
-    eplb_load_destroy(&c->load);
-    eplb_cluster_destroy(&c->cluster);
-    eplb_placement_destroy(&c->current);
-}
-
 static void for_each_case(void (*check)(const migration_case *c))
 {
-    char *text = test_read_file(test_data("cases/migration.json").text, NULL);
-    cJSON *cases = cJSON_Parse(text);
-    free(text);
-    assert_int_equal(cJSON_GetArraySize(cases), 9);
+    cJSON *cases = read_migration_cases();
     const cJSON *object;
     cJSON_ArrayForEach(object, cases)
     {
-        migration_case c = read_case(object);
+        migration_case c = migration_case_of(object);
         print_message("%s\n", c.name);
         check(&c);
-        free_case(&c);
+        free_migration_case(&c);
     }
     cJSON_Delete(cases);
 }

@@ -10,24 +10,6 @@
 
 #define MOST_SCENARIOS 6
 
-/* Scenarios of any weight; one row in ten has no load. */
-static eplb_load *draw_load(eplb_random *random, int32_t layers, int32_t experts)
-{
-    int32_t scenarios = draw(random, 1, MOST_SCENARIOS);
-    eplb_load *load;
-    assert_ok(eplb_load_create(&load, NULL, scenarios, layers, experts, NULL), NULL);
-    for (int32_t i = 0; i < scenarios * layers; i++) {
-        double row[MOST_EXPERTS] = {0};
-        if (draw(random, 0, 9) > 0) {
-            draw_loads(random, row, experts);
-        }
-        assert_ok(eplb_load_set_row(load, i / layers, i % layers, row, NULL), NULL);
-        double weight = (double)draw(random, 1, 5);
-        assert_ok(eplb_load_set_scenario(load, i / layers, NULL, weight, NULL), NULL);
-    }
-    return load;
-}
-
 /* The contract of one plan: valid, bounded from below, and the same on any number of threads. */
 static void check_plan(const eplb_load *load, const eplb_cluster *cluster,
                        eplb_plan_options *options)
@@ -68,7 +50,7 @@ static void every_plan_keeps_its_contract(void **state)
         eplb_random_seed(&random, seed);
         eplb_cluster *cluster = draw_cluster(&random);
         int32_t experts = draw(&random, 1, MOST_EXPERTS);
-        eplb_load *load = draw_load(&random, draw(&random, 1, 5), experts);
+        eplb_load *load = draw_scenarios(&random, MOST_SCENARIOS, draw(&random, 1, 5), experts);
         eplb_plan_options options;
         eplb_plan_options_init(&options);
         options.effort = draw(&random, 1, 3);
@@ -108,8 +90,8 @@ static void plan_is_never_worse_than_what_it_starts_from(void **state)
         experts = experts < MOST_EXPERTS ? experts : MOST_EXPERTS;
         eplb_cluster *cluster;
         assert_ok(eplb_cluster_create(&cluster, NULL, gpus, slots_per_gpu, 0, NULL), NULL);
-        eplb_load *old_load = draw_load(&random, 2, experts);
-        eplb_load *new_load = draw_load(&random, 2, experts);
+        eplb_load *old_load = draw_scenarios(&random, MOST_SCENARIOS, 2, experts);
+        eplb_load *new_load = draw_scenarios(&random, MOST_SCENARIOS, 2, experts);
         eplb_plan_options options;
         eplb_plan_options_init(&options);
         options.effort = 3;
@@ -172,7 +154,7 @@ static void plans_keep_their_rules(void **state)
         eplb_cluster *cluster = draw_cluster(&random);
         int32_t experts = draw(&random, 1, MOST_EXPERTS);
         int32_t layers = draw(&random, 1, 3);
-        eplb_load *load = draw_load(&random, layers, experts);
+        eplb_load *load = draw_scenarios(&random, MOST_SCENARIOS, layers, experts);
         eplb_pin pins[3];
         eplb_plan_options options;
         eplb_plan_options_init(&options);

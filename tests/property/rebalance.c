@@ -6,24 +6,6 @@
 #define SEEDS 80
 #define MOST_SCENARIOS 4
 
-/* Scenarios of any weight; one row in ten has no load. */
-static eplb_load *draw_load(eplb_random *random, int32_t layers, int32_t experts)
-{
-    int32_t scenarios = draw(random, 1, MOST_SCENARIOS);
-    eplb_load *load;
-    assert_ok(eplb_load_create(&load, NULL, scenarios, layers, experts, NULL), NULL);
-    for (int32_t i = 0; i < scenarios * layers; i++) {
-        double row[MOST_EXPERTS] = {0};
-        if (draw(random, 0, 9) > 0) {
-            draw_loads(random, row, experts);
-        }
-        assert_ok(eplb_load_set_row(load, i / layers, i % layers, row, NULL), NULL);
-        double weight = (double)draw(random, 1, 5);
-        assert_ok(eplb_load_set_scenario(load, i / layers, NULL, weight, NULL), NULL);
-    }
-    return load;
-}
-
 /* Any expert or none in each slot, or what a plan for another load has. */
 static eplb_placement *draw_current(eplb_random *random, const eplb_cluster *cluster,
                                     int32_t layers, int32_t experts)
@@ -31,7 +13,7 @@ static eplb_placement *draw_current(eplb_random *random, const eplb_cluster *clu
     eplb_placement *current;
     if (draw(random, 0, 2) > 0) {
         eplb_plan *plan;
-        eplb_load *load = draw_load(random, layers, experts);
+        eplb_load *load = draw_scenarios(random, MOST_SCENARIOS, layers, experts);
         assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, NULL, NULL), NULL);
         assert_ok(eplb_placement_clone(&current, NULL, eplb_plan_placement(plan), NULL), NULL);
         eplb_plan_destroy(&plan);
@@ -68,7 +50,7 @@ static bool draw_instance(instance *i, uint64_t seed)
     i->cluster = draw_cluster(&random);
     int32_t experts = draw(&random, 1, MOST_EXPERTS);
     int32_t layers = draw(&random, 1, 3);
-    i->load = draw_load(&random, layers, experts);
+    i->load = draw_scenarios(&random, MOST_SCENARIOS, layers, experts);
     eplb_plan_options_init(&i->planning);
     i->planning.objective = draw(&random, 0, 2);
     i->options = rebalance_defaults();
@@ -286,7 +268,7 @@ static void tiny_layers_get_nearly_the_fewest_copies(void **state)
         try_tiny(&t, 0);
         eplb_load *load = load_of(t.loads, 1, TINY_EXPERTS);
         eplb_cluster *cluster = cluster_of(TINY_GPUS, TINY_SLOTS, 0);
-        eplb_placement *current = placement_of(cluster, row, 1, TINY_EXPERTS);
+        eplb_placement *current = placement_with_rows(cluster, row, 1, TINY_EXPERTS);
         eplb_rebalance_options options = rebalance_defaults();
         options.target_imbalance = t.target;
         eplb_plan *plan = rebalance_of(load, cluster, current, NULL, &options);

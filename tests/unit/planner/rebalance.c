@@ -1,114 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Rebalances of valid placements: few copies, nothing twice, curves. */
-#include "rebalancing.h"
-
-#include <cjson/cJSON.h>
 
 #define LAYERS 4
-#define EXPERTS 24
-#define GPUS 6
-#define SLOTS_PER_GPU 5
-#define SLOTS (GPUS * SLOTS_PER_GPU)
-
-typedef struct fixture {
-    eplb_load *load;
-    eplb_cluster *cluster;
-    eplb_placement *current;
-    eplb_plan_options planning;
-    eplb_rebalance_options options;
-} fixture;
-
-static int setup(void **state)
-{
-    fixture *f = malloc(sizeof(*f));
-    f->load = skewed_load(1, LAYERS, EXPERTS, 1);
-    f->cluster = cluster_of(GPUS, SLOTS_PER_GPU, 0);
-    f->current = spread_of(f->cluster, LAYERS, EXPERTS);
-    eplb_plan_options_init(&f->planning);
-    f->options = rebalance_defaults();
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    eplb_load_destroy(&f->load);
-    eplb_cluster_destroy(&f->cluster);
-    eplb_placement_destroy(&f->current);
-    free(f);
-    return 0;
-}
-
-static eplb_plan *rebalanced(const fixture *f)
-{
-    return rebalance_of(f->load, f->cluster, f->current, &f->planning, &f->options);
-}
-
-/* One of tests/data/cases/migration.json. */
-typedef struct migration_case {
-    const char *name;
-    eplb_load *load;
-    eplb_cluster *cluster;
-    eplb_placement *current;
-    double target;
-    int32_t fewest; /* -1: impossible */
-} migration_case;
-
-static const cJSON *member(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    assert_non_null(item);
-    return item;
-}
-
-static migration_case case_of(const cJSON *object)
-{
-    double load[EXPERTS];
-    int32_t row[SLOTS];
-    int32_t experts = 0;
-    int32_t slots = 0;
-    const cJSON *item;
-    const cJSON *expert;
-    cJSON_ArrayForEach(item, member(object, "load"))
-    {
-        assert_true(experts < EXPERTS);
-        load[experts++] = item->valuedouble;
-    }
-    const cJSON *gpus = member(object, "current");
-    cJSON_ArrayForEach(item, gpus)
-    {
-        cJSON_ArrayForEach(expert, item)
-        {
-            assert_true(slots < SLOTS);
-            row[slots++] = expert->valueint;
-        }
-    }
-    const cJSON *fewest = member(object, "fewest_new_copies");
-    migration_case c = {
-        .name = member(object, "name")->valuestring,
-        .load = load_of(load, 1, experts),
-        .cluster = cluster_of(cJSON_GetArraySize(gpus), cJSON_GetArraySize(gpus->child), 0),
-        .target = member(object, "target_imbalance")->valuedouble,
-        .fewest = cJSON_IsNull(fewest) ? -1 : fewest->valueint,
-    };
-    c.current = placement_of(c.cluster, row, 1, experts);
-    return c;
-}
+#define SEED 1
+#include "migration_cases.h"
+#include "rebalance_fixture.h"
 
 /* Calls `check` with the plan of each case. */
 static void for_each_case(void (*check)(const migration_case *c, const eplb_plan *plan,
                                         int32_t *context),
                           int32_t *context)
 {
-    char *text = test_read_file(test_data("cases/migration.json").text, NULL);
-    cJSON *cases = cJSON_Parse(text);
-    free(text);
-    assert_int_equal(cJSON_GetArraySize(cases), 9);
+    cJSON *cases = read_migration_cases();
     const cJSON *object;
     cJSON_ArrayForEach(object, cases)
     {
-        migration_case c = case_of(object);
+        migration_case c = migration_case_of(object);
         eplb_rebalance_options options = rebalance_defaults();
         options.target_imbalance = c.target;
         eplb_plan *plan = rebalance_of(c.load, c.cluster, c.current, NULL, &options);
@@ -117,9 +24,7 @@ static void for_each_case(void (*check)(const migration_case *c, const eplb_plan
         check(&c, plan, context);
         assert_int_equal(copies_again(plan, c.load, c.cluster, NULL, &options), 0);
         eplb_plan_destroy(&plan);
-        eplb_load_destroy(&c.load);
-        eplb_cluster_destroy(&c.cluster);
-        eplb_placement_destroy(&c.current);
+        free_migration_case(&c);
     }
     cJSON_Delete(cases);
 }

@@ -47,7 +47,7 @@ static int teardown(void **state)
 static eplb_plan *mended(const fixture *f, int64_t required)
 {
     eplb_cluster *before = cluster_of(GPUS, SLOTS_PER_GPU, 0);
-    eplb_placement *current = placement_of(before, f->row, 1, EXPERTS);
+    eplb_placement *current = placement_with_rows(before, f->row, 1, EXPERTS);
     eplb_plan *plan = rebalance_of(f->load, f->cluster, current, NULL, &f->options);
     assert_int_equal(rebalance_layer_of(plan, 0).copies_required, required);
     assert_int_equal(info_of(plan).copies, required);
@@ -169,7 +169,7 @@ static void required_copies_count_before_those_that_pay(void **state)
     fixture *f = *state;
     const double hot[EXPERTS] = {40, 10, 10, 10, 40, 10, 10, 10, 40, 10, 10, 10};
     assert_ok(eplb_load_set_row(f->load, 0, 0, hot, NULL), NULL);
-    eplb_placement *current = placement_of(f->cluster, f->row, 1, EXPERTS);
+    eplb_placement *current = placement_with_rows(f->cluster, f->row, 1, EXPERTS);
     assert_ok(eplb_cluster_set_alive(f->cluster, 3, 0, NULL), NULL);
     eplb_plan *plan = rebalance_of(f->load, f->cluster, current, NULL, &f->options);
     eplb_rebalance_layer layer = rebalance_layer_of(plan, 0);
@@ -206,7 +206,7 @@ static void a_pin_is_copied_where_it_is_missing(void **state)
     eplb_plan_options_init(&planning);
     planning.pins = &pin;
     planning.pin_count = 1;
-    eplb_placement *current = placement_of(f->cluster, f->row, 1, EXPERTS);
+    eplb_placement *current = placement_with_rows(f->cluster, f->row, 1, EXPERTS);
     eplb_plan *plan = rebalance_of(f->load, f->cluster, current, &planning, &f->options);
     const int32_t *row = eplb_placement_row(eplb_plan_placement(plan), 0);
     bool is_there = false;
@@ -224,7 +224,7 @@ static void surplus_replicas_give_way_to_others(void **state)
 {
     fixture *f = *state;
     static const int32_t surplus[SLOTS] = {0, 4, 8, 1, 0, 5, 9, 2, 0, 6, 10, 3, 0, 7, 11, 1};
-    eplb_placement *current = placement_of(f->cluster, surplus, 1, EXPERTS);
+    eplb_placement *current = placement_with_rows(f->cluster, surplus, 1, EXPERTS);
     eplb_plan_options planning;
     eplb_plan_options_init(&planning);
     planning.max_replicas = 2;
@@ -245,7 +245,7 @@ static void a_placement_that_cannot_be_mended_gives_way_to_a_plan_from_nothing(v
     static const int32_t stuck[6] = {0, 1, 0, 1, 2, -1};
     eplb_load *load = load_of(three, 1, 3);
     eplb_cluster *cluster = cluster_of(3, 2, 0);
-    eplb_placement *current = placement_of(cluster, stuck, 1, 3);
+    eplb_placement *current = placement_with_rows(cluster, stuck, 1, 3);
     eplb_plan_options planning;
     eplb_plan_options_init(&planning);
     planning.min_replicas = 2;
@@ -275,7 +275,7 @@ static void a_placement_that_cannot_be_mended_gives_way_to_a_plan_from_nothing(v
 static void a_cluster_without_room_for_all_experts_is_refused(void **state)
 {
     fixture *f = *state;
-    eplb_placement *current = placement_of(f->cluster, f->row, 1, EXPERTS);
+    eplb_placement *current = placement_with_rows(f->cluster, f->row, 1, EXPERTS);
     assert_ok(eplb_cluster_set_alive(f->cluster, 2, 0, NULL), NULL);
     assert_ok(eplb_cluster_set_alive(f->cluster, 3, 0, NULL), NULL);
     eplb_error error;
