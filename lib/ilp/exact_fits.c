@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What an exact search will cost. */
 #include "ilp/exact.h"
+#include "ilp/exact_search.h"
 
 #define MOST_EXPERTS 16
 #define MOST_SLOTS 48
@@ -8,7 +9,7 @@
 /* Measured on lognormal loads, up to a factor of three for 8 to 16 experts on 4 to 16 GPUs x 2 to 6
  * slots: a choice of counts costs a node for so many sets of experts that a GPU may hold. */
 #define SETS_PER_NODE 80.0
-/* With two slots a GPU bounds leave one choice of counts of so many. */
+/* With two slots a GPU bounds leave one choice of counts of so many, of several scenarios two. */
 #define PAIRS_LEFT 1000.0
 
 /* In how many ways the experts can share the slots. */
@@ -38,12 +39,20 @@ static double count_sets(const eplb_refine_task *task)
     return sets;
 }
 
+/* With two slots a GPU bounds are what takes the time. */
+static double pair_cost(const eplb_refine_task *task)
+{
+    double left = task->scenarios > 1 ? 2.0 : 1.0;
+    int32_t bound = 1 + task->experts * task->scenarios / EPLB_EXACT_LOOKS;
+    return left * (double)bound / PAIRS_LEFT;
+}
+
 bool eplb_ilp_exact_fits(const eplb_refine_task *task)
 {
     if (task->experts > MOST_EXPERTS || task->slots > MOST_SLOTS) {
         return false;
     }
     bool pairs = task->slots <= 2 * task->gpus;
-    double cost = pairs ? 1.0 / PAIRS_LEFT : count_sets(task) / SETS_PER_NODE;
+    double cost = pairs ? pair_cost(task) : count_sets(task) / SETS_PER_NODE;
     return count_ways(task) * cost <= EPLB_ILP_EXACT_NODES;
 }

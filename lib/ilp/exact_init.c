@@ -7,8 +7,6 @@
 
 /* A node looks at each expert in each scenario; so many looks take some milliseconds. */
 #define PATIENCE 65536
-/* Bounds of counts have so many of them in the time of a node. */
-#define LOOKS_PER_NODE 32
 
 #define ARRAY(member, length) EPLB_ARRAY(exact->member, length)
 
@@ -237,7 +235,7 @@ eplb_status eplb_exact_init(eplb_exact *exact, const eplb_hooks *hooks,
     *exact = (eplb_exact){
         .task = task, .experts = task->experts, .scenarios = task->scenarios, .value = task->value};
     exact->patience = PATIENCE / (task->experts * task->scenarios); /* at least 16 */
-    exact->bound_nodes = task->experts * task->scenarios / LOOKS_PER_NODE;
+    exact->bound_nodes = task->experts * task->scenarios / EPLB_EXACT_LOOKS;
     measure_gpus(exact);
     eplb_status status = make_arrays(exact, hooks, error);
     if (status != EPLB_OK) {

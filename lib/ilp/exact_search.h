@@ -22,6 +22,9 @@
 /* Objectives this close, relatively, are the same but for rounding. */
 #define EPLB_EXACT_ROUNDING 1e-12
 
+/* A bound of counts looks at each expert in each scenario: so often in the time of a node. */
+#define EPLB_EXACT_LOOKS 32
+
 typedef struct eplb_exact {
     const eplb_refine_task *task;
     int32_t experts;

@@ -154,14 +154,20 @@ static void layers_that_fit_are_proven(void **state)
     }
 }
 
-static bool shape_fits(int32_t experts, int32_t gpus, int32_t slots_per_gpu)
+static bool scenarios_fit(int32_t scenarios, int32_t experts, int32_t gpus, int32_t slots_per_gpu)
 {
-    eplb_refine_task task = {.experts = experts,
+    eplb_refine_task task = {.scenarios = scenarios,
+                             .experts = experts,
                              .gpus = gpus,
                              .slots = gpus * slots_per_gpu,
                              .min_replicas = 1,
                              .max_replicas = gpus};
     return eplb_ilp_exact_fits(&task);
+}
+
+static bool shape_fits(int32_t experts, int32_t gpus, int32_t slots_per_gpu)
+{
+    return scenarios_fit(1, experts, gpus, slots_per_gpu);
 }
 
 /* As measured: the first of each pair is mostly proven within the nodes, the other is not. */
@@ -176,6 +182,8 @@ static void large_layers_do_not_fit(void **state)
     assert_false(shape_fits(16, 12, 3));
     assert_false(shape_fits(64, 8, 8));
     assert_false(shape_fits(256, 32, 9));
+    assert_true(scenarios_fit(3, 16, 16, 2));
+    assert_false(scenarios_fit(16, 16, 16, 2));
 }
 
 /* Two equal GPUs that start from a given placement, without a bound. */
