@@ -55,8 +55,8 @@ typedef enum eplb_stop {
     EPLB_STOP_OPTIMAL = 0,       /* the placement meets its lower bound: nothing can be better */
     EPLB_STOP_LOCAL_OPTIMUM = 1, /* no move that the algorithm knows improves it */
     EPLB_STOP_EFFORT = 2,        /* within the effort level's tolerance, or its budget is used up */
-    EPLB_STOP_COPIES = 3,        /* no further copies: they are limited, or cost more than they gain */
-    EPLB_STOP_CANCELLED = 4,     /* the progress callback asked to stop before it was done */
+    EPLB_STOP_COPIES = 3,    /* no further copies: they are limited, or cost more than they gain */
+    EPLB_STOP_CANCELLED = 4, /* the progress callback asked to stop before it was done */
 } eplb_stop;
 
 /* The name that files and the command use, such as "local_optimum". A static string. */
@@ -136,7 +136,8 @@ typedef struct eplb_plan_layer {
     int32_t layer_id;
     int32_t scored;          /* 0: the layer has no load; the imbalances and the bound are 0 */
     int32_t stop;            /* an eplb_stop */
-    double imbalance_before; /* of the current placement; 0 without one */
+    double imbalance_before; /* of the current placement; 0 without one, or where it lacks an
+                              * expert that has load (eplb/rebalance.h) */
     double imbalance_after;
     double lower_bound; /* no placement that keeps the limits of replicas, the pins and the groups,
                          * with whatever counts, has a smaller imbalance; higher efforts look longer
@@ -150,7 +151,8 @@ typedef struct eplb_plan_layer {
     int64_t refine_nodes; /* of search trees that the refiner looked at */
 } eplb_plan_layer;
 
-/* The whole plan. Means and worst values are over the scored layers; 0 when there are none. */
+/* The whole plan. Means and worst values are over the scored layers; 0 when there are none. Those
+ * before are over layers in which they are known. */
 typedef struct eplb_plan_info {
     uint32_t struct_size; /* set by the caller: how much may be written */
     int32_t layers;

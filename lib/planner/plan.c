@@ -208,6 +208,7 @@ eplb_status eplb_plan_summarise(eplb_plan *plan, const eplb_placement *current, 
 {
     eplb_plan_info *info = &plan->info;
     info->has_current = current != NULL;
+    int32_t known_before = 0;
     for (int32_t l = 0; l < info->layers; l++) {
         eplb_plan_layer *layer = &plan->layers[l];
         if (current != NULL) {
@@ -226,6 +227,7 @@ eplb_status eplb_plan_summarise(eplb_plan *plan, const eplb_placement *current, 
         }
         info->scored_layers++;
         info->imbalance_before_mean += layer->imbalance_before;
+        known_before += layer->imbalance_before > 0.0;
         info->imbalance_after_mean += layer->imbalance_after;
         info->lower_bound_mean += layer->lower_bound;
         info->imbalance_searched_mean += layer->imbalance_searched;
@@ -235,7 +237,7 @@ eplb_status eplb_plan_summarise(eplb_plan *plan, const eplb_placement *current, 
         info->imbalance_after_worst = larger(info->imbalance_after_worst, layer->imbalance_after);
     }
     if (info->scored_layers > 0) {
-        info->imbalance_before_mean /= info->scored_layers;
+        info->imbalance_before_mean /= known_before > 0 ? known_before : 1;
         info->imbalance_after_mean /= info->scored_layers;
         info->lower_bound_mean /= info->scored_layers;
         info->imbalance_searched_mean /= info->scored_layers;

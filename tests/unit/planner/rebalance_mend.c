@@ -100,6 +100,26 @@ static void a_missing_expert_is_copied_in(void **state)
     eplb_plan_destroy(&plan);
 }
 
+static void the_mean_before_is_over_the_layers_that_have_one(void **state)
+{
+    fixture *f = *state;
+    int32_t rows[2 * SLOTS];
+    double both[2 * EXPERTS];
+    for (int32_t l = 0; l < 2; l++) {
+        memcpy(rows + l * SLOTS, whole, sizeof(whole));
+        memcpy(both + l * EXPERTS, loads, sizeof(loads));
+    }
+    rows[1] = 2; /* in the first layer expert 4 is nowhere */
+    eplb_load *load = load_of(both, 2, EXPERTS);
+    eplb_placement *current = placement_with_rows(f->cluster, rows, 2, EXPERTS);
+    eplb_plan *plan = rebalance_of(load, f->cluster, current, NULL, &f->options);
+    assert_true(layer_of(plan, 0).imbalance_before == 0.0);
+    assert_close(info_of(plan).imbalance_before_mean, layer_of(plan, 1).imbalance_before, 1e-12);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_load_destroy(&load);
+}
+
 static void a_placement_without_anything_is_filled(void **state)
 {
     fixture *f = *state;
@@ -293,6 +313,7 @@ TEST_MAIN(with_fixture(a_whole_placement_needs_no_copy),
           with_fixture(an_empty_slot_is_filled_with_one_copy),
           with_fixture(a_second_copy_on_a_gpu_gives_way),
           with_fixture(a_missing_expert_is_copied_in),
+          with_fixture(the_mean_before_is_over_the_layers_that_have_one),
           with_fixture(a_placement_without_anything_is_filled),
           with_fixture(experts_of_a_dead_gpu_live_on),
           with_fixture(a_gpu_that_comes_back_is_filled),
