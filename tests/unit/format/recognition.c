@@ -16,9 +16,10 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
     test_path path = test_join(*state, "f");
     for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
         test_write_text(path.text, contents[i]);
-        assert_counts_refused(path.text, NULL, EPLB_ERROR_PARSE,
-                              "f: the content is of no known format of counts (sglang, npy, csv, "
-                              "jsonl, snapshot)");
+        assert_counts_refused(
+            path.text, NULL, EPLB_ERROR_PARSE,
+            "f: the content is of no known format of counts (sglang, npy, npz, csv, "
+            "jsonl, snapshot)");
     }
 }
 
@@ -124,9 +125,7 @@ static void standard_input_is_read(void **state)
     assert_ok(read_standard_input("format/counts.jsonl", true, &error), &error);
     assert_ok(read_standard_input("format/steps.npy", true, &error), &error);
     assert_ok(read_standard_input("format/steps_fortran.npy", false, &error), &error);
-    assert_status(read_standard_input("format/steps_fortran.npy", true, &error),
-                  EPLB_ERROR_UNSUPPORTED, &error);
-    assert_contains(error.message, "standard input: an array in Fortran order");
+    assert_ok(read_standard_input("format/steps_fortran.npy", true, &error), &error);
 }
 
 /* The writer holds the stream open: waiting for more than a line would never end. */
