@@ -42,6 +42,7 @@ typedef struct eplb_format eplb_format;
 /* Placements may have different numbers of slots on GPUs, and in layers. Without it, each GPU has
  * equally many in each layer. */
 #define EPLB_FORMAT_UNEVEN_SLOTS 64u
+#define EPLB_FORMAT_WRITES_COUNTS 128u
 
 /* The formats in a fixed order; NULL past the end. */
 EPLB_API const eplb_format *eplb_format_at(size_t index);
@@ -52,6 +53,25 @@ EPLB_API const eplb_format *eplb_format_find(const char *name);
 EPLB_API const char *eplb_format_name(const eplb_format *format);
 EPLB_API const char *eplb_format_description(const eplb_format *format);
 EPLB_API uint32_t eplb_format_flags(const eplb_format *format);
+
+/* Whose files they are, and by what in the content they are recognised, in a few words; "" where
+ * nothing is known. */
+EPLB_API const char *eplb_format_engine(const eplb_format *format);
+EPLB_API const char *eplb_format_recognised_by(const eplb_format *format);
+
+/* The public change that a format with EPLB_FORMAT_OPEN is known from, such as
+ * "vllm-project/vllm#49572"; "" where there is none. */
+EPLB_API const char *eplb_format_change(const eplb_format *format);
+
+/*
+ * Whether the content of a file, as far as its beginning tells, or of a directory, has the shape of
+ * the format's files of what is `wanted`: EPLB_FORMAT_READS_COUNTS or EPLB_FORMAT_READS_PLACEMENT.
+ * *fits gets 1 or 0. EPLB_ERROR_IO when the file cannot be read. Formats that this build cannot
+ * read fit, too.
+ */
+EPLB_API eplb_status eplb_format_fits(const eplb_format *format, const eplb_hooks *hooks,
+                                      const char *path, uint32_t wanted, int32_t *fits,
+                                      eplb_error *error);
 
 typedef struct eplb_read_options {
     uint32_t struct_size; /* sizeof(eplb_read_options), written by eplb_read_options_init */
@@ -134,6 +154,10 @@ EPLB_API int32_t eplb_counts_rank(const eplb_counts_reader *reader);
 /* Number of all hidden layers of the model, as the file says; 0: it does not. */
 EPLB_API int32_t eplb_counts_model_layers(const eplb_counts_reader *reader);
 
+/* 1: the rows are of logical experts, since the file says so, has the map of its slots, or was
+ * folded by options.counted_under; 0: nothing says so, and they may be of slots. */
+EPLB_API int32_t eplb_counts_are_logical(const eplb_counts_reader *reader);
+
 /* The format that was recognised. */
 EPLB_API const eplb_format *eplb_counts_format(const eplb_counts_reader *reader);
 
@@ -161,6 +185,59 @@ EPLB_API eplb_status eplb_placement_write(const eplb_placement *placement, const
 EPLB_API eplb_status eplb_placement_format(const eplb_placement *placement, const eplb_hooks *hooks,
                                            const eplb_format *format, char **text, size_t *length,
                                            eplb_error *error);
+
+/* What is the same for all rows of a file of counts that is to be written. */
+typedef struct eplb_counts_shape {
+    uint32_t struct_size; /* sizeof(eplb_counts_shape), written by eplb_counts_shape_init */
+
+    int32_t layers;           /* that rows may be of, >= 1; default 0 */
+    const int32_t *layer_ids; /* [layers] ascending, >= 0; copied; NULL (default): 0, 1, 2, ... */
+
+    /* All hidden layers of the model, above the last id; 0 (default): one more than the last id.
+     * Formats with EPLB_FORMAT_ALL_MODEL_LAYERS write so many rows a step. */
+    int32_t model_layers;
+
+    int32_t experts; /* of each row, >= 1; default 0 */
+
+    /* Steps that will be written; -1 (default): not known. A single step is written without an axis
+     * of steps in formats that have arrays. */
+    int64_t steps;
+} eplb_counts_shape;
+
+/* Writes the defaults. */
+EPLB_API void eplb_counts_shape_init(eplb_counts_shape *shape);
+
+typedef struct eplb_counts_writer eplb_counts_writer;
+
+/*
+ * Begins a file of counts of a format with EPLB_FORMAT_WRITES_COUNTS. It appears whole, when it is
+ * committed, or not at all (eplb/file.h); path "-" is standard output, which gets the rows as they
+ * come. Integral counts up to 2^53 are written as integers, others so that reading them gives the
+ * same double; "npy" is float64 throughout. "npy" needs the number of steps
+ * (EPLB_ERROR_ARGUMENT). Memory: the text of a row, and 64 KiB. Threads: a writer belongs to one
+ * thread at a time.
+ */
+EPLB_API eplb_status eplb_counts_writer_create(eplb_counts_writer **out, const eplb_hooks *hooks,
+                                               const char *path, const eplb_format *format,
+                                               const eplb_counts_shape *shape, eplb_error *error);
+
+/*
+ * Adds a row: counts [length] of the experts 0..length-1 of one layer in one step; those beyond
+ * have none. Rows come in the order of steps, and in each step of layers, each at most once. What
+ * is missing is left out, or zero in arrays, which number the steps from 0. EPLB_ERROR_DATA for a
+ * count that is negative or not finite, EPLB_ERROR_ARGUMENT for a row out of order, too long, of
+ * another layer, or of more steps than were promised. After a failure every later call fails, too.
+ */
+EPLB_API eplb_status eplb_counts_writer_add(eplb_counts_writer *writer, int64_t step, int32_t layer,
+                                            const double *counts, int32_t length,
+                                            eplb_error *error);
+
+/* Ends the file and makes it appear. EPLB_ERROR_ARGUMENT without any row, or with fewer steps than
+ * were promised. Call it once; then only destroy is left to call. */
+EPLB_API eplb_status eplb_counts_writer_commit(eplb_counts_writer *writer, eplb_error *error);
+
+/* Frees the writer and sets the pointer to NULL. What was not committed is discarded. */
+EPLB_API void eplb_counts_writer_destroy(eplb_counts_writer **writer);
 
 EPLB_END_DECLS
 

@@ -204,6 +204,8 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 const eplb_format eplb_format_ascend = {
     .name = "ascend",
     .description = "vLLM-Ascend's expert_map.json",
+    .engine = "vLLM-Ascend",
+    .recognised = "JSON with the key moe_layer_count",
     .flags = EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT,
     .probe = probe,
     .placement = {.read = read_placement, .write = write_placement},

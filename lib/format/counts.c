@@ -86,6 +86,13 @@ int32_t eplb_counts_rank(const eplb_counts_reader *reader)
     return reader->reading.rank;
 }
 
+int32_t eplb_counts_are_logical(const eplb_counts_reader *reader)
+{
+    /* SGLang's logical_count alone has rows of all layers. */
+    bool says_so = (reader->format->flags & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0;
+    return says_so || reader->reading.is_folded || reader->fold.placement != NULL ? 1 : 0;
+}
+
 const eplb_format *eplb_counts_format(const eplb_counts_reader *reader)
 {
     return reader->format;

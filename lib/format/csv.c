@@ -2,6 +2,7 @@
 /* Counts as CSV with the header `step,layer,expert,tokens`: `step` optional, columns in any order,
  * one expert a line. The lines of one step and layer that follow each other make one row. */
 #include "format/csv_lines.h"
+#include "format/csv_write.h"
 #include "format/format.h"
 
 static const eplb_csv_table table = {
@@ -128,7 +129,15 @@ static void close_counts(eplb_reading *reading)
 const eplb_format eplb_format_csv = {
     .name = "csv",
     .description = "CSV with the header step,layer,expert,tokens (step optional)",
-    .flags = EPLB_FORMAT_READS_COUNTS,
+    .engine = "any",
+    .recognised = "a header line with layer, expert and tokens",
+    .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_WRITES_COUNTS,
     .probe = probe,
-    .counts = {.open = open_counts, .next = next_counts, .close = close_counts, .short_rows = true},
+    .counts = {.open = open_counts,
+               .next = next_counts,
+               .close = close_counts,
+               .begin = eplb_csv_begin,
+               .write_row = eplb_csv_write_row,
+               .end = eplb_csv_end,
+               .short_rows = true},
 };

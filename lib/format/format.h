@@ -47,9 +47,21 @@ typedef struct eplb_probe {
     uint32_t wanted; /* EPLB_FORMAT_READS_COUNTS or EPLB_FORMAT_READS_PLACEMENT */
 } eplb_probe;
 
+/* A row that is to be written. The counts are checked, [shape->experts]. */
+typedef struct eplb_written_row {
+    int64_t step;       /* as the caller numbers it */
+    int64_t step_index; /* of those that were written */
+    int32_t layer;      /* its id */
+    int32_t row;        /* of those of a step: with `full_steps` only */
+    const double *counts;
+} eplb_written_row;
+
 struct eplb_format {
     const char *name;
     const char *description;
+    const char *engine;     /* whose files they are; "any" */
+    const char *recognised; /* by what in the content, in a few words */
+    const char *change;     /* with EPLB_FORMAT_OPEN: the public change that it is known from */
     uint32_t flags;
 
     /* Whether the content is of this format, as far as its beginning tells. */
@@ -65,6 +77,13 @@ struct eplb_format {
         /* Whether the files of a directory are one recording of this format, which open then finds
          * in reading->listing. NULL: no such recordings. */
         bool (*probe_directory)(const eplb_listing *listing);
+        /* Appends what begins the file, one row, and what ends it. NULL: counts are not written. */
+        void (*begin)(const eplb_counts_shape *shape, eplb_text *text);
+        void (*write_row)(const eplb_counts_shape *shape, const eplb_written_row *row,
+                          eplb_text *text);
+        void (*end)(const eplb_counts_shape *shape, eplb_text *text);
+        bool needs_steps; /* the beginning says how many there are */
+        bool full_steps;  /* a step has every row, as zeros where nothing was given */
     } counts;
 
     struct {
@@ -95,6 +114,13 @@ eplb_status eplb_reading_open_child(const eplb_reading *parent, const char *name
 
 /* Whether a format reads the directory as one recording. */
 bool eplb_is_recording(const eplb_listing *listing);
+
+/* The beginning of an open file, for a format to look at. */
+eplb_probe eplb_reading_probe(const eplb_reading *reading, uint32_t wanted);
+
+/* Whether a format has files of what is `wanted`. It may be one that this build cannot read: then
+ * its reader says why, which its flags could not. */
+bool eplb_format_has_files(const eplb_format *format, uint32_t wanted);
 
 /* Reads the rest of the file, but for a byte order mark at its start, into one NUL-terminated text
  * that is the caller's. EPLB_ERROR_LIMIT beyond options.max_bytes. */

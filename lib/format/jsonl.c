@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts as JSON lines: {"step":t,"layer":l,"counts":[experts]}, keys in any order, `step`
  * optional, other keys ignored. */
+#include "format/jsonl_write.h"
 #include "format/probe_json.h"
 #include "format/scanner.h"
 
@@ -175,7 +176,14 @@ static void close_counts(eplb_reading *reading)
 const eplb_format eplb_format_jsonl = {
     .name = "jsonl",
     .description = "JSON lines {\"step\":t,\"layer\":l,\"counts\":[...]}",
-    .flags = EPLB_FORMAT_READS_COUNTS,
+    .engine = "any",
+    .recognised = "JSON lines that begin with counts or layer",
+    .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_WRITES_COUNTS,
     .probe = probe,
-    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+    .counts = {.open = open_counts,
+               .next = next_counts,
+               .close = close_counts,
+               .begin = eplb_jsonl_begin,
+               .write_row = eplb_jsonl_write_row,
+               .end = eplb_jsonl_end},
 };

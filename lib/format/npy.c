@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "format/format.h"
 #include "format/npy_header.h"
+#include "format/npy_write.h"
 #include "format/number.h"
 
 /* Bytes of the windows of all experts together, and of one. */
@@ -305,7 +306,16 @@ static void close_counts(eplb_reading *reading)
 const eplb_format eplb_format_npy = {
     .name = "npy",
     .description = "NumPy array [layers, experts] or [steps, layers, experts]",
-    .flags = EPLB_FORMAT_READS_COUNTS,
+    .engine = "any (NumPy)",
+    .recognised = "the magic of .npy",
+    .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_WRITES_COUNTS,
     .probe = probe,
-    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+    .counts = {.open = open_counts,
+               .next = next_counts,
+               .close = close_counts,
+               .begin = eplb_npy_begin,
+               .write_row = eplb_npy_write_row,
+               .end = eplb_npy_end,
+               .needs_steps = true,
+               .full_steps = true},
 };

@@ -223,3 +223,16 @@ eplb_status eplb_npy_read_header(eplb_input *input, eplb_npy_header *header, epl
     input->cursor = text.end;
     return status;
 }
+
+void eplb_npy_add_header(eplb_text *text, const char *dictionary)
+{
+    char header[EPLB_NPY_MAGIC_SIZE + 4 + EPLB_NPY_DICTIONARY_SIZE + 2];
+    const size_t preamble = EPLB_NPY_MAGIC_SIZE + 4;
+    memset(header, ' ', sizeof(header));
+    memcpy(header, EPLB_NPY_MAGIC "\x01\x00", EPLB_NPY_MAGIC_SIZE + 2);
+    header[EPLB_NPY_MAGIC_SIZE + 2] = (char)(sizeof(header) - preamble);
+    header[EPLB_NPY_MAGIC_SIZE + 3] = 0;
+    memcpy(header + preamble, dictionary, strlen(dictionary));
+    header[sizeof(header) - 1] = '\n';
+    eplb_text_add_bytes(text, header, sizeof(header));
+}

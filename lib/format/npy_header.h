@@ -3,6 +3,7 @@
 #define EPLB_FORMAT_NPY_HEADER_H
 
 #include "format/input.h"
+#include "format/text.h"
 
 #define EPLB_NPY_MAGIC "\x93NUMPY"
 #define EPLB_NPY_MAGIC_SIZE ((size_t)6)
@@ -31,5 +32,12 @@ static inline uint64_t eplb_npy_bits(const char *bytes, size_t size, bool big_en
 
 /* Reads the header from the beginning of the input, up to the first item. */
 eplb_status eplb_npy_read_header(eplb_input *input, eplb_npy_header *header, eplb_error *error);
+
+/* Room for a dictionary that is written. */
+#define EPLB_NPY_DICTIONARY_SIZE 116
+
+/* Appends a header of version 1.0: magic, version, length of the dictionary (shorter than
+ * EPLB_NPY_DICTIONARY_SIZE) and the dictionary, filled up with blanks. */
+void eplb_npy_add_header(eplb_text *text, const char *dictionary);
 
 #endif

@@ -157,6 +157,8 @@ static void close_counts(eplb_reading *reading)
 const eplb_format eplb_format_npz = {
     .name = "npz",
     .description = "NumPy archive with such an array",
+    .engine = "any (NumPy)",
+    .recognised = "a zip whose first entry is an .npy",
     .flags = EPLB_ZIP_READS_COUNTS,
     .probe = probe,
     .counts = {.open = open_counts, .next = next_counts, .close = close_counts},

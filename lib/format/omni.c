@@ -9,8 +9,6 @@
 #include "format/npy_header.h"
 #include "format/omni_cells.h"
 
-#define HEADER_ALIGNMENT 64
-
 static int32_t count_experts(const uint8_t *cells, int32_t experts)
 {
     int32_t count = 0;
@@ -90,20 +88,14 @@ static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_err
     return status;
 }
 
-/* Version 1.0: magic, version, length of the dictionary, the dictionary filled up with blanks. */
 static void add_header(eplb_text *text, const eplb_placement *placement)
 {
-    char header[2 * HEADER_ALIGNMENT + 1] = EPLB_NPY_MAGIC "\x01";
-    const size_t preamble = EPLB_NPY_MAGIC_SIZE + 4;
-    memset(header + preamble, ' ', sizeof(header) - preamble);
-    int length = snprintf(header + preamble, sizeof(header) - preamble,
-                          "{'descr': '<i4', 'fortran_order': False, 'shape': (%d, %d, %d), }",
-                          eplb_cluster_gpus(eplb_placement_cluster(placement)),
-                          eplb_placement_layers(placement), eplb_placement_experts(placement));
-    header[preamble + (size_t)length] = ' '; /* the blanks go on */
-    header[EPLB_NPY_MAGIC_SIZE + 2] = (char)(2 * HEADER_ALIGNMENT - (int)preamble);
-    header[2 * HEADER_ALIGNMENT - 1] = '\n';
-    eplb_text_add_bytes(text, header, 2 * HEADER_ALIGNMENT);
+    char dictionary[EPLB_NPY_DICTIONARY_SIZE];
+    snprintf(dictionary, sizeof(dictionary),
+             "{'descr': '<i4', 'fortran_order': False, 'shape': (%d, %d, %d), }",
+             eplb_cluster_gpus(eplb_placement_cluster(placement)), eplb_placement_layers(placement),
+             eplb_placement_experts(placement));
+    eplb_npy_add_header(text, dictionary);
 }
 
 static bool holds(const int32_t *slots, int32_t count, int32_t expert)
@@ -140,6 +132,8 @@ const eplb_format eplb_format_omni = {
     .name = "omni",
     .description = "omni-infer's placement: 0 or 1 for [ranks, layers, experts], .npy, .bin or "
                    ".txt; written as .npy",
+    .engine = "omni-infer",
+    .recognised = ".npy of 3 dimensions, or its .txt or .bin",
     .flags = EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT | EPLB_FORMAT_UNEVEN_SLOTS,
     .probe = eplb_omni_probe,
     .placement = {.read = read_placement, .write = write_placement},

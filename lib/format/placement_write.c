@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <eplb/file.h>
 
 #include "base/memory.h"
 #include "format/format.h"
+#include "format/standard_output.h"
 
 /* The first format that can carry GPUs and layers with different numbers of slots. */
 static const char *uneven_format(void)
@@ -106,23 +105,6 @@ eplb_status eplb_placement_format(const eplb_placement *placement, const eplb_ho
     return EPLB_OK;
 }
 
-static eplb_status write_standard_output(const char *text, size_t length, eplb_error *error)
-{
-    while (length > 0) {
-        ssize_t written = write(STDOUT_FILENO, text, length);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return eplb_error_set(error, EPLB_ERROR_IO, "standard output: cannot write: %s",
-                                  strerror(errno));
-        }
-        text += written;
-        length -= (size_t)written;
-    }
-    return EPLB_OK;
-}
-
 eplb_status eplb_placement_write(const eplb_placement *placement, const eplb_hooks *hooks,
                                  const char *path, const eplb_format *format, eplb_error *error)
 {
@@ -136,7 +118,7 @@ eplb_status eplb_placement_write(const eplb_placement *placement, const eplb_hoo
         return status;
     }
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
-    status = strcmp(path, "-") == 0 ? write_standard_output(text, length, error)
+    status = strcmp(path, "-") == 0 ? eplb_write_standard_output(text, length, error)
                                     : eplb_file_write(&resolved, path, text, length, error);
     eplb_free(&resolved, text);
     return status;

@@ -11,9 +11,7 @@ static const char *words_for(uint32_t wanted)
     return wanted == EPLB_FORMAT_READS_COUNTS ? "counts" : "placements";
 }
 
-/* Whether a format has such files. It may be one that this build cannot read: then its reader says
- * why, which its flags could not. */
-static bool has_files(const eplb_format *format, uint32_t wanted)
+bool eplb_format_has_files(const eplb_format *format, uint32_t wanted)
 {
     return wanted == EPLB_FORMAT_READS_COUNTS ? format->counts.open != NULL
                                               : format->placement.read != NULL;
@@ -50,8 +48,7 @@ static eplb_status not_recognised(const eplb_reading *reading, uint32_t wanted, 
                           words_for(wanted), names);
 }
 
-static eplb_status recognise(eplb_reading *reading, uint32_t wanted, const eplb_format **found,
-                             eplb_error *error)
+eplb_probe eplb_reading_probe(const eplb_reading *reading, uint32_t wanted)
 {
     const eplb_input *input = &reading->input;
     eplb_probe probe = {.data = input->cursor, .size = eplb_input_unread(input), .wanted = wanted};
@@ -59,11 +56,18 @@ static eplb_status recognise(eplb_reading *reading, uint32_t wanted, const eplb_
         probe.data += 3;
         probe.size -= 3;
     }
+    return probe;
+}
+
+static eplb_status recognise(eplb_reading *reading, uint32_t wanted, const eplb_format **found,
+                             eplb_error *error)
+{
+    eplb_probe probe = eplb_reading_probe(reading, wanted);
     char names[200] = "";
     int count = 0;
     const eplb_format *format;
     for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
-        if (has_files(format, wanted) && format->probe(&probe)) {
+        if (eplb_format_has_files(format, wanted) && format->probe(&probe)) {
             *found = format;
             count++;
             add_name(names, sizeof(names), format->name);
@@ -89,7 +93,7 @@ static eplb_status choose_format(eplb_reading *reading, uint32_t wanted, const e
         return recognise(reading, wanted, format, error);
     }
     *format = reading->options.format;
-    if (!has_files(*format, wanted)) {
+    if (!eplb_format_has_files(*format, wanted)) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED, "%s: %s has no %s that can be read",
                               reading->input.name, (*format)->name, words_for(wanted));
     }

@@ -36,3 +36,24 @@ uint32_t eplb_format_flags(const eplb_format *format)
 {
     return format->flags;
 }
+
+/* Formats need not fill in what they have nothing to say about. */
+static const char *text_or_nothing(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+const char *eplb_format_engine(const eplb_format *format)
+{
+    return text_or_nothing(format->engine);
+}
+
+const char *eplb_format_recognised_by(const eplb_format *format)
+{
+    return text_or_nothing(format->recognised);
+}
+
+const char *eplb_format_change(const eplb_format *format)
+{
+    return text_or_nothing(format->change);
+}

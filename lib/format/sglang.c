@@ -6,6 +6,7 @@
 #include "format/probe_json.h"
 #include "format/quote.h"
 #include "format/sglang_counts.h"
+#include "format/sglang_write.h"
 
 static const char map_key[] = "physical_to_logical_map";
 
@@ -85,11 +86,18 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 const eplb_format eplb_format_sglang = {
     .name = "sglang",
     .description = "SGLang: logical_count as JSON, and --init-expert-location",
-    .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT |
-             EPLB_FORMAT_ALL_MODEL_LAYERS | EPLB_FORMAT_MODEL_LAYER_IDS,
+    .engine = "SGLang",
+    .recognised = "JSON with the key logical_count or physical_to_logical_map",
+    .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_WRITES_COUNTS | EPLB_FORMAT_READS_PLACEMENT |
+             EPLB_FORMAT_WRITES_PLACEMENT | EPLB_FORMAT_ALL_MODEL_LAYERS |
+             EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
     .counts = {.open = eplb_sglang_counts_open,
                .next = eplb_sglang_counts_next,
-               .close = eplb_sglang_counts_close},
+               .close = eplb_sglang_counts_close,
+               .begin = eplb_sglang_begin,
+               .write_row = eplb_sglang_write_row,
+               .end = eplb_sglang_end,
+               .full_steps = true},
     .placement = {.read = read_placement, .write = write_placement},
 };

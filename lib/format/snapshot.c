@@ -160,6 +160,8 @@ static void close_counts(eplb_reading *reading)
 const eplb_format eplb_format_snapshot = {
     .name = "snapshot",
     .description = "snapshot of a window (eplb/snapshot.h)",
+    .engine = "libeplb",
+    .recognised = "its own magic",
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
     .counts = {.open = open_counts, .next = next_counts, .close = close_counts},

@@ -2,8 +2,10 @@
 #include "format/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
+#include "format/number.h"
 
 static bool make_room(eplb_text *text, size_t more)
 {
@@ -60,6 +62,57 @@ void eplb_text_add_list(eplb_text *text, const int32_t *values, int32_t count,
         }
         eplb_text_add_integer(text, values[i]);
     }
+}
+
+/* The shortest of three precisions that reads as the same double; `digits` holds 40 bytes. */
+static void print_exactly(double count, char *digits)
+{
+    for (int precision = 14; precision <= 16; precision++) {
+        snprintf(digits, 40, "%.*e", precision, count);
+        if (strtod(digits, NULL) == count) { /* both in the locale of the host */
+            return;
+        }
+    }
+}
+
+/* "5.25e-01": what the host's locale puts for the point, and zeros at the end, are left out. */
+static void add_fraction(eplb_text *text, double count)
+{
+    char digits[40];
+    print_exactly(count, digits);
+    size_t exponent = strcspn(digits, "e");
+    size_t fraction = 1;
+    while (fraction < exponent && (digits[fraction] < '0' || digits[fraction] > '9')) {
+        fraction++;
+    }
+    size_t end = exponent;
+    while (end > fraction && digits[end - 1] == '0') {
+        end--;
+    }
+    eplb_text_add_bytes(text, digits, 1);
+    if (end > fraction) {
+        eplb_text_add(text, ".");
+        eplb_text_add_bytes(text, digits + fraction, end - fraction);
+    }
+    eplb_text_add(text, digits + exponent);
+}
+
+void eplb_text_add_count(eplb_text *text, double count)
+{
+    if (count <= (double)EPLB_EXACT_INTEGER && count == (double)(int64_t)count) {
+        eplb_text_add_integer(text, (int64_t)count);
+    } else {
+        add_fraction(text, count);
+    }
+}
+
+void eplb_text_add_counts(eplb_text *text, const double *counts, int32_t length)
+{
+    for (int32_t e = 0; e < length; e++) {
+        eplb_text_add(text, e == 0 ? "[" : ",");
+        eplb_text_add_count(text, counts[e]);
+    }
+    eplb_text_add(text, "]");
 }
 
 void eplb_text_clear(eplb_text *text)

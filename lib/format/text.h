@@ -26,6 +26,13 @@ void eplb_text_add_integer(eplb_text *text, int64_t value);
 void eplb_text_add_list(eplb_text *text, const int32_t *values, int32_t count,
                         const char *separator);
 
+/* Appends a count, finite and >= 0: one that is integral, up to 2^53, as an integer, others so that
+ * reading the text gives the same double, in every locale of the host. */
+void eplb_text_add_count(eplb_text *text, double count);
+
+/* Appends a JSON list of counts. */
+void eplb_text_add_counts(eplb_text *text, const double *counts, int32_t length);
+
 void eplb_text_clear(eplb_text *text);
 
 #endif

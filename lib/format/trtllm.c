@@ -72,6 +72,8 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 const eplb_format eplb_format_trtllm = {
     .name = "trtllm",
     .description = "TensorRT-LLM: initial_global_assignments of its load balancer, YAML",
+    .engine = "TensorRT-LLM",
+    .recognised = "YAML with the key initial_global_assignments",
     .flags = READS | EPLB_FORMAT_WRITES_PLACEMENT | EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
     .placement = {.read = eplb_trtllm_read, .write = write_placement},

@@ -49,6 +49,9 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 const eplb_format eplb_format_vllm = {
     .name = "vllm",
     .description = "vLLM's plain map: a JSON list of slots, or one for each MoE layer",
+    .engine = "vLLM",
+    .recognised = "a JSON list",
+    .change = "vllm-project/vllm#49572",
     .flags = EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT | EPLB_FORMAT_OPEN,
     .probe = eplb_probe_json_list,
     .placement = {.read = read_placement, .write = write_placement},

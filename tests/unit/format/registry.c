@@ -13,6 +13,10 @@ static void formats_come_in_a_fixed_order(void **state)
         assert_string_equal(eplb_format_name(eplb_format_at(i)), names[i]);
         assert_ptr_equal(eplb_format_find(names[i]), eplb_format_at(i));
         assert_true(strlen(eplb_format_description(eplb_format_at(i))) > 0);
+        assert_true(strlen(eplb_format_engine(eplb_format_at(i))) > 0);
+        assert_true(strlen(eplb_format_recognised_by(eplb_format_at(i))) > 0);
+        assert_int_equal((eplb_format_flags(eplb_format_at(i)) & EPLB_FORMAT_OPEN) != 0,
+                         eplb_format_change(eplb_format_at(i))[0] != '\0');
     }
     assert_null(eplb_format_at(count));
 }
@@ -28,6 +32,7 @@ static void unknown_names_are_not_found(void **state)
 static void flags_say_what_a_format_can_do(void **state)
 {
     (void)state;
+    const uint32_t counts = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_WRITES_COUNTS;
     const uint32_t placements = EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT;
 #ifdef HAVE_YAML
     const uint32_t trtllm = placements;
@@ -35,11 +40,11 @@ static void flags_say_what_a_format_can_do(void **state)
     const uint32_t trtllm = EPLB_FORMAT_WRITES_PLACEMENT;
 #endif
     assert_int_equal(eplb_format_flags(eplb_format_find("sglang")),
-                     EPLB_FORMAT_READS_COUNTS | placements | EPLB_FORMAT_ALL_MODEL_LAYERS |
+                     counts | placements | EPLB_FORMAT_ALL_MODEL_LAYERS |
                          EPLB_FORMAT_MODEL_LAYER_IDS);
-    assert_int_equal(eplb_format_flags(eplb_format_find("npy")), EPLB_FORMAT_READS_COUNTS);
-    assert_int_equal(eplb_format_flags(eplb_format_find("csv")), EPLB_FORMAT_READS_COUNTS);
-    assert_int_equal(eplb_format_flags(eplb_format_find("jsonl")), EPLB_FORMAT_READS_COUNTS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("npy")), counts);
+    assert_int_equal(eplb_format_flags(eplb_format_find("csv")), counts);
+    assert_int_equal(eplb_format_flags(eplb_format_find("jsonl")), counts);
     assert_int_equal(eplb_format_flags(eplb_format_find("trtllm")),
                      trtllm | EPLB_FORMAT_MODEL_LAYER_IDS);
     assert_int_equal(eplb_format_flags(eplb_format_find("ascend")), placements);
