@@ -60,12 +60,6 @@ eplb_read_options reading_options(const eplb_format *format, int32_t experts)
     return reading;
 }
 
-bool assumes_experts(const eplb_load *load, int32_t experts, const char *current)
-{
-    /* SGLang's files alone say it, and they alone list all layers of the model. */
-    return experts == 0 && current == NULL && eplb_load_model_layers(load) == 0;
-}
-
 void note_assumed_experts(int32_t experts)
 {
     fprintf(stderr, "eplb: assuming %d logical experts (--experts %d checks it)\n", experts,

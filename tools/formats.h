@@ -19,11 +19,6 @@ int find_format(const char *command, const char *option, const char *name, uint3
  * user gave (0: none), which is not what the limit of experts is there to stop. */
 eplb_read_options reading_options(const eplb_format *format, int32_t experts);
 
-/* Whether nothing says that a load's counts are of logical experts, not slots: neither --experts
- * nor
- * --current (0 and NULL: not given), nor its files. */
-bool assumes_experts(const eplb_load *load, int32_t experts, const char *current);
-
 /* Says on standard error that the counts were taken for those of so many logical experts: counts of
  * slots look like them. */
 void note_assumed_experts(int32_t experts);

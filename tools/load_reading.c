@@ -4,7 +4,6 @@
 #include <eplb/source.h>
 
 #include "dense_layers.h"
-#include "formats.h"
 
 const char *const objective_choices[] = {"mean-of-max", "max-of-max", "sum", NULL};
 
@@ -18,19 +17,38 @@ static eplb_status name_layers(eplb_load **load, const load_request *request,
     return status == EPLB_OK ? model_check_layers(request->model, *load, true, error) : status;
 }
 
-eplb_status read_scenarios(eplb_load **load, const load_request *request, bool *assumed,
-                           const eplb_hooks *hooks, eplb_error *error)
+static eplb_status read_folded(eplb_load **load, const load_request *request,
+                               const eplb_placement *counted_under, int32_t *are_logical,
+                               const eplb_hooks *hooks, eplb_error *error)
 {
-    eplb_read_options reading = reading_options(request->from, request->experts);
+    eplb_read_options reading =
+        counting_reading(request->counting, counted_under, request->from, request->experts);
     eplb_source_load_options cutting;
     eplb_source_load_options_init(&cutting);
     cutting.slices = request->slices;
+    cutting.are_logical = are_logical;
     eplb_status status = eplb_source_load(load, hooks, request->sources->items,
                                           request->sources->count, &reading, &cutting, error);
     if (status != EPLB_OK) {
-        model_explain(request->model, error);
+        counting_explain(request->counting, request->model, request->experts, error);
+    }
+    return status;
+}
+
+eplb_status read_scenarios(eplb_load **load, const load_request *request, bool *assumed,
+                           const eplb_hooks *hooks, eplb_error *error)
+{
+    eplb_placement *counted_under;
+    int32_t are_logical = 0;
+    eplb_status status =
+        counting_open(&counted_under, request->counting, request->experts, hooks, error);
+    if (status == EPLB_OK) {
+        status = read_folded(load, request, counted_under, &are_logical, hooks, error);
+        eplb_placement_destroy(&counted_under);
+    }
+    if (status != EPLB_OK) {
         return status;
     }
-    *assumed = assumes_experts(*load, request->experts, request->current);
+    *assumed = are_logical == 0 && request->experts == 0 && request->current == NULL;
     return name_layers(load, request, hooks, error);
 }

@@ -5,6 +5,7 @@
 #include <eplb/format.h>
 #include <eplb/load.h>
 
+#include "counting.h"
 #include "model_options.h"
 #include "options.h"
 
@@ -33,6 +34,7 @@ typedef struct load_request {
     const eplb_format *from; /* NULL: recognised */
     const char *current;     /* placement in force; NULL: none */
     int32_t experts;         /* 0: as the files say */
+    const counting_values *counting;
     const id_list *dense_layers;
     int32_t slices;             /* 0: what the library does */
     const model_answers *model; /* of --model */

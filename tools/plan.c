@@ -58,6 +58,7 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
     const load_request request = {.sources = &values->loads,
                                   .from = self->from,
                                   .experts = values->experts,
+                                  .counting = &values->counting,
                                   .current = values->current,
                                   .dense_layers = &values->dense_layers,
                                   .slices =
@@ -78,6 +79,7 @@ static eplb_status read_current_of(plan_job *self, eplb_error *error)
     eplb_status status =
         read_current(&self->current, values->current, self->load, &reading, &self->hooks, error);
     if (status != EPLB_OK) {
+        counting_explain_current(&values->counting, values->current, self->load, error);
         return status;
     }
     /* Layers with different slots can be planned afresh only; who asks for more gets the error. */

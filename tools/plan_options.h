@@ -3,12 +3,14 @@
 #ifndef EPLB_TOOLS_PLAN_OPTIONS_H
 #define EPLB_TOOLS_PLAN_OPTIONS_H
 
+#include "counting.h"
 #include "options.h"
 #include "price.h"
 
 typedef struct plan_values {
     text_list loads;
     const char *from;
+    counting_values counting;
     id_list dense_layers;
     int32_t experts; /* 0: as the files say */
     int32_t gpus;

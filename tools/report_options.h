@@ -3,11 +3,13 @@
 #ifndef EPLB_TOOLS_REPORT_OPTIONS_H
 #define EPLB_TOOLS_REPORT_OPTIONS_H
 
+#include "counting.h"
 #include "options.h"
 
 typedef struct report_values {
     text_list loads;
     const char *from;
+    counting_values counting;
     id_list dense_layers;
     const char *model;
     int32_t experts; /* 0: as the files say */

@@ -101,5 +101,9 @@ eplb_status read_report_placement(eplb_placement **out, const report_values *val
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
     eplb_status status = read_current(out, values->current, load, &reading, hooks, error);
-    return status == EPLB_OK ? check_alike(*out, values->current, error) : status;
+    if (status != EPLB_OK) {
+        counting_explain_current(&values->counting, values->current, load, error);
+        return status;
+    }
+    return check_alike(*out, values->current, error);
 }

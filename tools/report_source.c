@@ -7,7 +7,6 @@
 #include <eplb/source.h>
 
 #include "dense_layers.h"
-#include "formats.h"
 #include "message.h"
 #include "report_placement.h"
 #include "report_plan.h"
@@ -53,21 +52,28 @@ static eplb_status name_layers(report_source *self, eplb_error *error)
     return status == EPLB_OK ? model_check_layers(self->model, self->load, true, error) : status;
 }
 
+static eplb_read_options reading_of(const report_source *self, int32_t experts)
+{
+    return counting_reading(&self->values->counting, self->counted_under, self->from, experts);
+}
+
 static eplb_status read_load(report_source *self, eplb_error *error)
 {
     const report_values *values = self->values;
-    eplb_read_options reading = reading_options(self->from, values->experts);
+    eplb_read_options reading = reading_of(self, values->experts);
+    int32_t are_logical = 0;
     eplb_source_load_options whole;
     eplb_source_load_options_init(&whole);
     whole.slices = 1;
+    whole.are_logical = &are_logical;
     const char *text = self->input.text;
     eplb_status status =
         eplb_source_load(&self->load, &self->hooks, &text, 1, &reading, &whole, error);
     if (status == EPLB_OK) {
-        self->assumes_experts = assumes_experts(self->load, values->experts, values->current);
+        self->assumes_experts = are_logical == 0 && values->experts == 0 && values->current == NULL;
         status = keep_file_ids(self, error);
     } else {
-        model_explain(self->model, error);
+        counting_explain(&values->counting, self->model, values->experts, error);
     }
     return status == EPLB_OK ? name_layers(self, error) : status;
 }
@@ -157,7 +163,7 @@ static eplb_status add_step(report_source *self, const eplb_source_step *step, e
 /* What the first pass had to say about the files is not to be said again. */
 static eplb_status read_steps(report_source *self, eplb_error *error)
 {
-    eplb_read_options reading = reading_options(self->from, eplb_load_experts(self->load));
+    eplb_read_options reading = reading_of(self, eplb_load_experts(self->load));
     eplb_hooks quiet = self->hooks;
     quiet.log = NULL;
     eplb_source *source;
@@ -193,6 +199,10 @@ eplb_status report_source_read(report_source *self, const report_values *values,
     self->hooks.log = print_warning;
     eplb_status status = rereadable_open(&self->input, text, error);
     if (status == EPLB_OK) {
+        status = counting_open(&self->counted_under, &values->counting, values->experts,
+                               &self->hooks, error);
+    }
+    if (status == EPLB_OK) {
         status = read_load(self, error);
     }
     if (status == EPLB_OK) {
@@ -213,5 +223,6 @@ void report_source_close(report_source *self)
     eplb_placement_destroy(&self->placement);
     free(self->file_ids);
     eplb_load_destroy(&self->load);
+    eplb_placement_destroy(&self->counted_under);
     rereadable_close(&self->input);
 }

@@ -28,7 +28,8 @@ typedef struct report_source {
     const char *text;        /* the source as it was given */
     eplb_hooks hooks;
     rereadable input;
-    eplb_load *load;           /* summed over steps; its scenario has the source's name */
+    eplb_load *load;               /* summed over steps; its scenario has the source's name */
+    eplb_placement *counted_under; /* of --counted-under; NULL: none */
     bool assumes_experts;      /* nothing says that the counts are of logical experts, not slots */
     int32_t *file_ids;         /* [layers]: their numbers in the files */
     eplb_placement *placement; /* the one to judge, with the load's layers */

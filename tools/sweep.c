@@ -41,6 +41,7 @@ static eplb_status read_load(sweep_job *self, eplb_error *error)
     const load_request request = {.sources = &values->loads,
                                   .from = self->from,
                                   .experts = values->experts,
+                                  .counting = &values->counting,
                                   .dense_layers = &values->dense_layers,
                                   .slices =
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,

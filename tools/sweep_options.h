@@ -3,11 +3,13 @@
 #ifndef EPLB_TOOLS_SWEEP_OPTIONS_H
 #define EPLB_TOOLS_SWEEP_OPTIONS_H
 
+#include "counting.h"
 #include "options.h"
 
 typedef struct sweep_values {
     text_list loads;
     const char *from;
+    counting_values counting;
     int32_t slices;  /* 0: what the library does */
     int32_t experts; /* 0: as the files say */
     id_list dense_layers;

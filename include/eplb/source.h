@@ -85,6 +85,11 @@ typedef struct eplb_source_load_options {
      * scenario for each of them. 0 (default): 1 when there are several sources or one that can be
      * read only once, else up to 16. */
     int32_t slices;
+    int32_t reserved; /* 0 */
+
+    /* NULL (default), or gets 1 when all files say by themselves that their counts are of logical
+     * experts, as eplb_counts_are_logical does, else 0. Written when the load was read. */
+    int32_t *are_logical;
 } eplb_source_load_options;
 
 /* Writes the defaults. */

@@ -20,6 +20,7 @@ eplb_status eplb_load_files_init(eplb_load_files *self, const eplb_hooks *hooks,
     *self = (eplb_load_files){.hooks = *hooks,
                               .options = *options,
                               .all_model_layers = true,
+                              .are_logical = true,
                               .steps = {.hooks = *hooks},
                               .own_steps = {.hooks = *hooks}};
     self->has_layer = eplb_alloc_zeroed(hooks, layers, sizeof(*self->has_layer));
@@ -146,6 +147,7 @@ static eplb_status read_rows(eplb_load_files *self, const file_pass *pass,
     if ((format->flags & EPLB_FORMAT_ALL_MODEL_LAYERS) == 0) {
         self->all_model_layers = false;
     }
+    self->are_logical = self->are_logical && eplb_counts_are_logical(reader) != 0;
     bool is_first = self->first_path == NULL;
     if (is_first || self->model_layers != eplb_counts_model_layers(reader)) {
         self->model_layers = is_first ? eplb_counts_model_layers(reader) : 0;

@@ -11,6 +11,7 @@ typedef struct eplb_load_files {
     eplb_hooks hooks;
     eplb_read_options options;
     bool all_model_layers;    /* every file so far lists them */
+    bool are_logical;         /* every file so far says that its counts are */
     int32_t model_layers;     /* as the files say; 0: none does, or they do not agree */
     eplb_row_width width;     /* of every file */
     eplb_ranks ranks;         /* of the source that is being read */

@@ -20,6 +20,7 @@ typedef struct load_job {
     load_source *sources; /* [count] */
     int32_t count;
     int32_t slices; /* of each, at most */
+    int32_t are_logical;
     eplb_load_files files;
     eplb_load_builder *builder;
 } load_job;
@@ -242,6 +243,7 @@ static eplb_status load_sources(load_job *job, const char *const *texts, int32_t
     }
     if (status == EPLB_OK) {
         status = run(job, out, error);
+        job->are_logical = job->files.are_logical ? 1 : 0;
         eplb_load_files_clear(&job->files);
     }
     return status;
@@ -269,6 +271,9 @@ eplb_status eplb_source_load(eplb_load **out, const eplb_hooks *hooks, const cha
     load_job job = {.hooks = eplb_hooks_resolve(hooks), .count = count};
     if (status == EPLB_OK) {
         status = load_sources(&job, texts, chosen.slices, &complete, out, error);
+    }
+    if (status == EPLB_OK && chosen.are_logical != NULL) {
+        *chosen.are_logical = job.are_logical;
     }
     release(&job);
     return status;
