@@ -6,6 +6,7 @@
 int command_plan(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_sweep(int argc, char **argv);
+int command_convert(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_validate(int argc, char **argv);
 int command_synth(int argc, char **argv);

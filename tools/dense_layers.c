@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static bool is_listed(const id_list *dense, int32_t id)
+bool is_dense_layer(const id_list *dense, int32_t id)
 {
     for (int32_t i = 0; i < dense->count && dense->items[i] <= id; i++) {
         if (dense->items[i] == id) {
@@ -13,18 +13,16 @@ static bool is_listed(const id_list *dense, int32_t id)
     return false;
 }
 
-/* The largest listed id; -1 for an empty list. */
-static int32_t last_listed(const id_list *dense)
+int32_t last_dense_layer(const id_list *dense)
 {
     return dense->count > 0 ? dense->items[dense->count - 1] : -1;
 }
 
-/* The `count` smallest layer ids that are not listed. */
-static void fill_ids(int32_t *ids, int32_t count, const id_list *dense)
+void fill_moe_layer_ids(int32_t *ids, int32_t count, const id_list *dense)
 {
     int32_t id = 0;
     for (int32_t l = 0; l < count; id++) {
-        if (!is_listed(dense, id)) {
+        if (!is_dense_layer(dense, id)) {
             ids[l++] = id;
         }
     }
@@ -65,7 +63,7 @@ static eplb_status widen(eplb_load **out, const eplb_load *load, const id_list *
                                                         layers, eplb_load_experts(load), error)
                                      : eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
     if (status == EPLB_OK) {
-        fill_ids(ids, layers, dense);
+        fill_moe_layer_ids(ids, layers, dense);
         status = eplb_load_set_layer_ids(*out, ids, model_layers, error);
     }
     if (status == EPLB_OK) {
@@ -85,7 +83,7 @@ static eplb_status apply_to_all_model_layers(eplb_load **load, const id_list *de
                                              const eplb_hooks *hooks, eplb_error *error)
 {
     int32_t model_layers = eplb_load_model_layers(*load);
-    int32_t last = last_listed(dense);
+    int32_t last = last_dense_layer(dense);
     if (last >= model_layers) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "--dense-layers: layer %d is not one of the model's %d layers", last,
@@ -112,7 +110,7 @@ static eplb_status apply_to_all_model_layers(eplb_load **load, const id_list *de
 static eplb_status keep_ids(eplb_load *load, const id_list *dense, eplb_error *error)
 {
     const int32_t *ids = eplb_load_layer_ids(load);
-    int32_t last = larger(ids[eplb_load_layers(load) - 1], last_listed(dense));
+    int32_t last = larger(ids[eplb_load_layers(load) - 1], last_dense_layer(dense));
     return eplb_load_set_layer_ids(load, ids, last + 1, error);
 }
 
@@ -120,7 +118,7 @@ static eplb_status skip_listed_ids(eplb_load *load, const id_list *dense, eplb_e
 {
     int32_t layers = eplb_load_layers(load);
     int32_t model_layers = layers + dense->count;
-    int32_t last = last_listed(dense);
+    int32_t last = last_dense_layer(dense);
     if (last >= model_layers) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "--dense-layers: layer %d is not one of %d layers (%d MoE, %d dense)",
@@ -130,7 +128,7 @@ static eplb_status skip_listed_ids(eplb_load *load, const id_list *dense, eplb_e
     if (ids == NULL) {
         return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
     }
-    fill_ids(ids, layers, dense);
+    fill_moe_layer_ids(ids, layers, dense);
     eplb_status status = eplb_load_set_layer_ids(load, ids, model_layers, error);
     free(ids);
     return status;
@@ -161,7 +159,7 @@ eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const epl
     int32_t loaded = 0;
     int32_t first_loaded = 0;
     for (int32_t l = layers - 1; l >= 0; l--) {
-        if (is_listed(dense, ids[l])) {
+        if (is_dense_layer(dense, ids[l])) {
             present++;
             if (!eplb_load_layer_is_zero(*load, l)) {
                 loaded++;

@@ -6,6 +6,15 @@
 
 #include "options.h"
 
+/* Whether a layer is in the list. */
+bool is_dense_layer(const id_list *dense, int32_t id);
+
+/* The largest listed id; -1 for an empty list. */
+int32_t last_dense_layer(const id_list *dense);
+
+/* Writes the `count` smallest layer ids that are not listed. */
+void fill_moe_layer_ids(int32_t *ids, int32_t count, const id_list *dense);
+
 /*
  * Applies --dense-layers: the list says which model layers are dense, so that the load's layers get
  * the right model layer ids. What it means depends on what the files say:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* How the engines are told to load a placement file. */
-#include <string.h>
+/* How the engines are told to load a file. */
+#include "launch.h"
 
-#include "plan_report.h"
+#include <stdbool.h>
+#include <string.h>
 
 typedef struct launch_hint {
     const char *format;
@@ -35,23 +36,37 @@ static bool is_plain(const char *path)
     return path[strspn(path, plain)] == '\0';
 }
 
-void print_launch_hint(const plan_report *self, FILE *out)
+/* As it may stand in a command line; "FILE" where it may not. */
+static const char *shown_path(const char *path)
+{
+    return strcmp(path, "-") != 0 && is_plain(path) ? path : "FILE";
+}
+
+void print_launch_hint(const written_map *map, FILE *out)
 {
     static const launch_hint other = {"", "Written to ", ".", false};
     const launch_hint *hint = &other;
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
-        if (strcmp(hints[i].format, eplb_format_name(self->format)) == 0) {
+        if (strcmp(hints[i].format, eplb_format_name(map->format)) == 0) {
             hint = &hints[i];
         }
     }
-    bool is_stdout = strcmp(self->out, "-") == 0;
-    const char *path = !is_stdout && is_plain(self->out) ? self->out : "FILE";
-    if (is_stdout && strcmp(hint->before, other.before) == 0) {
+    const char *path = shown_path(map->path);
+    if (strcmp(map->path, "-") == 0 && strcmp(hint->before, other.before) == 0) {
         path = "standard output";
     }
     fprintf(out, "%s%s%s", hint->before, path, hint->after);
     if (hint->redundant) {
-        fprintf(out, "%d", self->slots - self->experts);
+        fprintf(out, "%d", map->redundant);
     }
     fputc('\n', out);
+}
+
+void print_counts_hint(const eplb_format *format, const char *path, FILE *out)
+{
+    bool plans = strcmp(eplb_format_name(format), "sglang") == 0;
+    fprintf(out, "%s %s\n",
+            plans ? "SGLang plans from it by itself: --init-expert-location"
+                  : "Read it with: eplb plan --load",
+            shown_path(path));
 }

@@ -23,6 +23,7 @@ static const subcommand subcommands[] = {
     {"report", command_report, "say how uneven logged steps are, what can be done, and by what"},
     {"sweep", command_sweep, "say how many redundant experts are worth their memory"},
     {"diff", command_diff, "say what differs between two placements, and what it costs and gains"},
+    {"convert", command_convert, "write counts or placements in another engine's format"},
     {"validate", command_validate, "check a placement file against the rules that engines need"},
     {"simulate", command_simulate, "show what a router's randomness alone does to the balance"},
     {"synth", command_synth, "make a synthetic log of counts, the same for the same seed"},

@@ -319,8 +319,20 @@ static const char *next_operand(const parser *self)
     return self->operands < most ? self->command->operands[self->operands] : NULL;
 }
 
+/* Puts an argument into a list that has room for all of them. */
+static int append_operand(const parser *self, const char *argument)
+{
+    const option operand = {.name = self->command->operand_list};
+    void *target = self->values + self->command->operand_list_target;
+    return *argument != '\0' ? append_text(self, &operand, argument, target)
+                             : usage_error(self->command->name, "%s '': empty", operand.name);
+}
+
 static int parse_operand(parser *self, const char *argument)
 {
+    if (self->command->operand_list != NULL) {
+        return append_operand(self, argument);
+    }
     const char *name = next_operand(self);
     if (name == NULL) {
         return usage_error(self->command->name, "unexpected argument '%s'", argument);
@@ -378,6 +390,11 @@ bool options_parse(const command *self, int argc, char **argv, void *values, int
 
 void options_release(const command *self, void *values)
 {
+    if (self->operand_list != NULL) {
+        text_list *list = (void *)((char *)values + self->operand_list_target);
+        free(list->items);
+        *list = (text_list){0};
+    }
     for (size_t i = 0; i < self->option_count; i++) {
         void *target = (char *)values + self->options[i].target;
         if (self->options[i].kind == OPTION_TEXTS) {

@@ -61,9 +61,11 @@ typedef struct command {
     const char *example; /* a real command line and what it does */
     const option *options;
     size_t option_count;
-    const char *operands[2];   /* what the help calls the required operands; NULL: none is taken */
-    size_t operand_targets[2]; /* const char *: offsets in the values */
-    bool lists_formats;        /* the help ends with the file formats */
+    const char *operands[2];    /* what the help calls the required operands; NULL: none is taken */
+    size_t operand_targets[2];  /* const char *: offsets in the values */
+    const char *operand_list;   /* or: what it calls each of any number, 0 too, of operands */
+    size_t operand_list_target; /* text_list: offset in the values */
+    bool lists_formats;         /* the help ends with the file formats */
 } command;
 
 /*

@@ -188,7 +188,4 @@ void plan_report_print(const plan_report *self, FILE *out);
 /* Prints one JSON document on standard output and returns the exit code. */
 int plan_report_print_json(const plan_report *self, int exit_code);
 
-/* One line on how an engine loads what was written. */
-void print_launch_hint(const plan_report *self, FILE *out);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include <eplb/price.h>
 
+#include "launch.h"
 #include "line.h"
 #include "message.h"
 #include "plan_report.h"
@@ -297,7 +298,9 @@ static void print_remarks(const plan_report *self, FILE *out)
 static void print_next_step(const plan_report *self, FILE *out)
 {
     if (self->out != NULL) {
-        print_launch_hint(self, out);
+        const written_map map = {
+            .format = self->format, .path = self->out, .redundant = self->slots - self->experts};
+        print_launch_hint(&map, out);
     } else if (!self->valid) {
         fprintf(out, "INVALID: %s. Mend it with --repair, then write it with --out FILE.\n",
                 self->violation);

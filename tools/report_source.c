@@ -2,11 +2,10 @@
 #include "report_source.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <eplb/source.h>
 
-#include "dense_layers.h"
+#include "file_layers.h"
 #include "message.h"
 #include "report_placement.h"
 #include "report_plan.h"
@@ -14,42 +13,6 @@
 static eplb_status no_memory(eplb_error *error)
 {
     return eplb_error_set(error, EPLB_ERROR_NOMEM, "out of memory");
-}
-
-static eplb_status keep_file_ids(report_source *self, eplb_error *error)
-{
-    size_t bytes = (size_t)eplb_load_layers(self->load) * sizeof(*self->file_ids);
-    free(self->file_ids);
-    self->file_ids = malloc(bytes);
-    if (self->file_ids == NULL) {
-        return no_memory(error);
-    }
-    memcpy(self->file_ids, eplb_load_layer_ids(self->load), bytes);
-    return EPLB_OK;
-}
-
-/* --dense-layers gives layers other numbers than the files only where these have MoE indices, and
- * then it leaves all layers in. */
-static eplb_status apply_dense(report_source *self, eplb_error *error)
-{
-    if (self->values->dense_layers.items == NULL) {
-        return EPLB_OK;
-    }
-    int32_t layers = eplb_load_layers(self->load);
-    bool may_be_indices = eplb_load_model_layers(self->load) == 0;
-    eplb_status status =
-        apply_dense_layers(&self->load, &self->values->dense_layers, &self->hooks, error);
-    bool may_be_renumbered = may_be_indices && eplb_load_layers(self->load) == layers;
-    return status == EPLB_OK && !may_be_renumbered ? keep_file_ids(self, error) : status;
-}
-
-static eplb_status name_layers(report_source *self, eplb_error *error)
-{
-    eplb_status status = model_check_layers(self->model, self->load, false, error);
-    if (status == EPLB_OK) {
-        status = apply_dense(self, error);
-    }
-    return status == EPLB_OK ? model_check_layers(self->model, self->load, true, error) : status;
 }
 
 static eplb_read_options reading_of(const report_source *self, int32_t experts)
@@ -71,11 +34,12 @@ static eplb_status read_load(report_source *self, eplb_error *error)
         eplb_source_load(&self->load, &self->hooks, &text, 1, &reading, &whole, error);
     if (status == EPLB_OK) {
         self->assumes_experts = are_logical == 0 && values->experts == 0 && values->current == NULL;
-        status = keep_file_ids(self, error);
     } else {
         counting_explain(&values->counting, self->model, values->experts, error);
     }
-    return status == EPLB_OK ? name_layers(self, error) : status;
+    return status == EPLB_OK ? name_file_layers(&self->load, &self->file_ids, &values->dense_layers,
+                                                self->model, &self->hooks, error)
+                             : status;
 }
 
 static eplb_status make_statistics(report_source *self, eplb_error *error)
