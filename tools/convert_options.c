@@ -55,7 +55,7 @@ const command convert_command = {
         "those of experts. What a format cannot carry, such as GPUs with different numbers of "
         "slots, is refused. Arrays and sglang number the steps from 0; npy has the MoE layers "
         "without their numbers.",
-    .example = "eplb convert map.yaml --gpus 32 --to ascend --out expert_map.json",
+    .example = "eplb convert counts.jsonl --to csv --out counts.csv",
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),
     .operand_list = "FILE",

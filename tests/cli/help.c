@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run.h"
 
-static const char *const commands[] = {"plan",     "report", "diff", "validate",
-                                       "simulate", "sweep",  "synth"};
+static const char *const commands[] = {"plan",     "report", "diff",  "validate",
+                                       "simulate", "sweep",  "synth", "convert"};
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static run_result help_of(const char *directory, const char *command)
