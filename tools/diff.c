@@ -12,6 +12,7 @@ typedef struct diff_values {
     const char *old_path;
     const char *new_path;
     text_list loads;
+    counting_values counting;
     int32_t slices;
     int32_t objective;
     const char *from;
@@ -33,6 +34,9 @@ const char *const diff_modes[] = {"in-place", "staged", NULL};
 
 static const option options[] = {
     {"load", "SOURCE", SCENARIOS_HELP, OPTION_TEXTS, AT(loads), 0, 0, NULL},
+    {"counted-under", "FILE", COUNTED_UNDER_HELP, OPTION_TEXT, AT(counting.counted_under), 0, 0,
+     NULL},
+    {"array", "NAME", ARRAY_HELP, OPTION_TEXT, AT(counting.array), 0, 0, NULL},
     {"slices", "N", SLICES_HELP, OPTION_INT, AT(slices), 1, EPLB_MAX_SCENARIOS, NULL},
     {"objective", "mean-of-max|max-of-max|sum",
      "what the imbalance of several scenarios is: their mean (default), the largest, or that of "
@@ -96,8 +100,10 @@ static int check_values(const diff_values *values)
 {
     int32_t uses = uses_of_standard_input(&values->loads, values->old_path) +
                    uses_of_standard_input(&(text_list){0}, values->new_path);
-    const char *of_load = values->slices > 0       ? "slices"
-                          : values->objective != 0 ? "objective"
+    const char *of_load = values->slices > 0                       ? "slices"
+                          : values->objective != 0                 ? "objective"
+                          : values->counting.counted_under != NULL ? "counted-under"
+                          : values->counting.array != NULL         ? "array"
                           : price_option_given(&values->price) != NULL
                               ? price_option_given(&values->price)
                               : NULL;
@@ -122,6 +128,7 @@ static eplb_status read_load(diff_job *self, eplb_error *error)
     bool assumed; /* the maps say how many experts there are */
     const load_request request = {.sources = &values->loads,
                                   .experts = values->experts,
+                                  .counting = &values->counting,
                                   .current = values->old_path,
                                   .dense_layers = &values->dense_layers,
                                   .slices =
@@ -176,6 +183,9 @@ static int run(diff_job *self)
     eplb_status status = diff_maps_read(&self->maps, &request, self->load, &self->hooks, &error);
     if (status == EPLB_ERROR_ARGUMENT && self->values->gpus == 0) {
         return usage_error(diff.name, "%s with --gpus N", error.message);
+    }
+    if (status != EPLB_OK && self->load != NULL) {
+        counting_explain_current(&self->values->counting, request.old_path, self->load, &error);
     }
     return status == EPLB_OK ? tell(self, &request) : fail(&error);
 }

@@ -75,8 +75,9 @@ static void every_command_with_loads_takes_it(void **state)
         "plan --load slots --counted-under vllm --gpus 4 --redundant 4 --json",
         "sweep --load slots --counted-under vllm --gpus 4 --redundant 4 --json",
         "report --load slots --counted-under vllm --gpus 4 --json",
+        "diff ascend ascend --load slots --counted-under vllm --json",
     };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         cJSON *document = run_json(*state, lines[i], 0);
         const cJSON *place =
             i == 2 ? cJSON_GetArrayItem(json_member(document, "sources"), 0) : document;
@@ -104,6 +105,7 @@ static void widths_that_contradict_ask_for_it(void **state)
         {"plan --load wide.csv --experts 8 --gpus 4 --redundant 4", remedy},
         {"plan --load slots --current ascend --gpus 4 --redundant 4", exactly},
         {"report --load slots --current ascend", exactly},
+        {"diff ascend ascend --load slots", exactly},
         {"plan --load wide.csv --current ascend --gpus 4 --redundant 4", remedy},
     };
     test_write_text(test_join(*state, "config.json").text,
