@@ -8,6 +8,7 @@
 #define FROM GOOD " --current map.json"
 #define BY_MEMORY "plan --load good.jsonl --gpus 4 --out new"
 #define DIFF "diff map.json map.json --gpus 4"
+#define CONVERT "convert good.jsonl"
 #define SWEEP "sweep --load good.jsonl --gpus 2,4 --redundant 0,8"
 
 typedef struct refusal {
@@ -55,6 +56,7 @@ static const refusal wrong_commands[] = {
     {"diff map.json --gpus 4", 2, "NEW is missing"},
     {"diff map.json map.json map.json --gpus 4", 2, "unexpected argument 'map.json'"},
     {"diff - - --gpus 4", 2, "standard input can be read once"},
+    {DIFF " --counted-under map.json", 2, "--counted-under goes with --load"},
     {DIFF " --slices 2", 2, "--slices goes with --load"},
     {DIFF " --objective sum", 2, "--objective goes with --load"},
     {DIFF " --stall 0", 2, "--stall goes with --load"},
@@ -90,6 +92,25 @@ static const refusal wrong_commands[] = {
 
 /* At least one for each option of each command. */
 static const refusal wrong_values[] = {
+    {GOOD " --counted-under missing.json", 1, "missing.json: cannot open"},
+    {GOOD " --counted-under -", 1, "--counted-under -: give a file"},
+    {GOOD " --array=", 2, "--array '': empty"},
+    {SWEEP " --counted-under good.jsonl", 1, "good.jsonl: the content is of no known format"},
+    {SWEEP " --array=", 2, "--array '': empty"},
+    {DIFF " --load good.jsonl --counted-under missing.json", 1, "missing.json: cannot open"},
+    {DIFF " --load good.jsonl --array=", 2, "--array '': empty"},
+    {CONVERT " --out=", 2, "--out '': empty"},
+    {CONVERT " --out new --to nothing", 2, "--to 'nothing': not one of"},
+    {CONVERT " --out new --from nothing", 2, "--from 'nothing': not one of"},
+    {CONVERT " --out new --what maps", 2, "--what 'maps': not one of counts|placement"},
+    {CONVERT " --out new --counted-under missing.json", 1, "missing.json: cannot open"},
+    {CONVERT " --out new --array=", 2, "--array '': empty"},
+    {CONVERT " --out new --gpus 0", 2, "--gpus '0': not a whole number"},
+    {CONVERT " --out new --experts x", 2, "--experts 'x': not a whole number"},
+    {CONVERT " --out new --dense-layers 2-1", 2, "--dense-layers '2-1'"},
+    {CONVERT " --out new --model missing.json", 1, "missing.json: cannot open"},
+    {CONVERT " --list=1", 2, "--list takes no value"},
+    {CONVERT " --json=1", 2, "--json takes no value"},
     {"plan --load= --gpus 4 --slots 8 --out new", 2, "--load ''"},
     {"plan --load missing.jsonl" SHAPE, 1, "missing.jsonl: "},
     {"plan --load ." SHAPE, 1, "./map.json: "},
@@ -410,8 +431,8 @@ static bool is_tried(const char *command, const char *option)
 
 static void every_option_is_tried_with_a_wrong_value(void **state)
 {
-    static const char *const commands[] = {"plan", "sweep", "diff", "validate", "synth"};
-    for (size_t i = 0; i < 5; i++) {
+    static const char *const commands[] = {"plan", "sweep", "diff", "convert", "validate", "synth"};
+    for (size_t i = 0; i < 6; i++) {
         const char *arguments[] = {commands[i], "--help", NULL};
         run_result help = run_arguments(*state, arguments);
         int options = 0;
