@@ -33,7 +33,8 @@ static bool make_room(eplb_text *text, size_t more)
 
 void eplb_text_add_bytes(eplb_text *text, const char *bytes, size_t length)
 {
-    text->failed = text->failed || !make_room(text, length);
+    bool fits = length < text->capacity - text->length; /* the NUL, too */
+    text->failed = text->failed || !(fits || make_room(text, length));
     if (!text->failed) {
         memcpy(text->bytes + text->length, bytes, length);
         text->length += length;
@@ -46,11 +47,20 @@ void eplb_text_add(eplb_text *text, const char *string)
     eplb_text_add_bytes(text, string, strlen(string));
 }
 
+/* Logs have millions of numbers: snprintf would take most of the time. */
 void eplb_text_add_integer(eplb_text *text, int64_t value)
 {
     char digits[24];
-    snprintf(digits, sizeof(digits), "%lld", (long long)value);
-    eplb_text_add(text, digits);
+    char *first = digits + sizeof(digits);
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do {
+        *--first = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0) {
+        *--first = '-';
+    }
+    eplb_text_add_bytes(text, first, (size_t)(digits + sizeof(digits) - first));
 }
 
 void eplb_text_add_list(eplb_text *text, const int32_t *values, int32_t count,

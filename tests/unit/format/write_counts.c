@@ -161,6 +161,32 @@ static void the_text_is_what_it_should_be(void **state)
     }
 }
 
+/* NumPy's format 1.0, by hand. */
+static void arrays_begin_with_the_header_of_numpy(void **state)
+{
+    static const char *const dictionaries[] = {
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 5), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2, 5), }",
+    };
+    test_path path = test_join(*state, "out");
+    for (int64_t steps = 1; steps <= 2; steps++) {
+        assert_ok(write_steps(path.text, eplb_format_find("npy"), steps, steps, NULL), NULL);
+        size_t size;
+        char *bytes = test_read_file(path.text, &size);
+        assert_int_equal(size, 128 + (size_t)steps * SHAPE_LAYERS * SHAPE_EXPERTS * 8);
+        assert_memory_equal(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
+        const char *dictionary = dictionaries[steps - 1];
+        assert_memory_equal(bytes + 10, dictionary, strlen(dictionary));
+        for (size_t i = 10 + strlen(dictionary); i < 127; i++) {
+            assert_int_equal(bytes[i], ' ');
+        }
+        assert_int_equal(bytes[127], '\n');
+        /* 4.0, expert 2 of the second layer */
+        assert_memory_equal(bytes + 128 + 7 * 8, "\0\0\0\0\0\0\x10\x40", 8);
+        free(bytes);
+    }
+}
+
 static void rows_out_of_place_are_refused(void **state)
 {
     static const struct {
@@ -287,8 +313,9 @@ static void fits_says_what_the_content_is(void **state)
 
 TEST_MAIN(IN_DIRECTORY(every_format_reads_what_it_wrote),
           IN_DIRECTORY(steps_need_not_be_known_but_for_arrays),
-          IN_DIRECTORY(the_text_is_what_it_should_be), IN_DIRECTORY(rows_out_of_place_are_refused),
-          IN_DIRECTORY(half_of_the_steps_is_no_file),
+          IN_DIRECTORY(the_text_is_what_it_should_be),
+          IN_DIRECTORY(arrays_begin_with_the_header_of_numpy),
+          IN_DIRECTORY(rows_out_of_place_are_refused), IN_DIRECTORY(half_of_the_steps_is_no_file),
           IN_DIRECTORY(shapes_that_cannot_be_are_refused),
           IN_DIRECTORY(writing_survives_each_failing_allocation),
           IN_DIRECTORY(fits_says_what_the_content_is))
