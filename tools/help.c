@@ -29,15 +29,15 @@ static void write_option(FILE *out, const option *opt)
 
 static void write_formats(FILE *out)
 {
-    fputs("\nFormats (C: counts are read, P: placements are read, W: placements are written):\n",
-          out);
+    fputs("\nFormats (C: counts are read, c: written; P: placements are read, p: written):\n", out);
     for (size_t i = 0; eplb_format_at(i) != NULL; i++) {
         const eplb_format *format = eplb_format_at(i);
         uint32_t flags = eplb_format_flags(format);
-        char can[4] = {(flags & EPLB_FORMAT_READS_COUNTS) != 0 ? 'C' : '-',
+        char can[5] = {(flags & EPLB_FORMAT_READS_COUNTS) != 0 ? 'C' : '-',
+                       (flags & EPLB_FORMAT_WRITES_COUNTS) != 0 ? 'c' : '-',
                        (flags & EPLB_FORMAT_READS_PLACEMENT) != 0 ? 'P' : '-',
-                       (flags & EPLB_FORMAT_WRITES_PLACEMENT) != 0 ? 'W' : '-', '\0'};
-        int column = fprintf(out, "  %-*s%s  ", LEFT - 2 - 5, eplb_format_name(format), can);
+                       (flags & EPLB_FORMAT_WRITES_PLACEMENT) != 0 ? 'p' : '-', '\0'};
+        int column = fprintf(out, "  %-*s%s  ", LEFT - 2 - 6, eplb_format_name(format), can);
         char text[256];
         snprintf(text, sizeof(text), "%s%s", eplb_format_description(format),
                  (flags & EPLB_FORMAT_OPEN) != 0 ? " (open: not merged into its engine)" : "");

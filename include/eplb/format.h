@@ -67,7 +67,7 @@ EPLB_API const char *eplb_format_change(const eplb_format *format);
  * Whether the content of a file, as far as its beginning tells, or of a directory, has the shape of
  * the format's files of what is `wanted`: EPLB_FORMAT_READS_COUNTS or EPLB_FORMAT_READS_PLACEMENT.
  * *fits gets 1 or 0. EPLB_ERROR_IO when the file cannot be read. Formats that this build cannot
- * read fit, too.
+ * read fit, too. Of standard input and of pipes it takes the beginning away.
  */
 EPLB_API eplb_status eplb_format_fits(const eplb_format *format, const eplb_hooks *hooks,
                                       const char *path, uint32_t wanted, int32_t *fits,

@@ -304,6 +304,29 @@ static void standard_output_gets_the_file_and_nothing_else(void **state)
     run_release(&result);
 }
 
+static void output_that_does_not_get_out_fails(void **state)
+{
+    write_log(*state, "log");
+    run_result result = run_line_into(*state, "convert log --to csv --out -", "/dev/full");
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "standard output: cannot write");
+    run_release(&result);
+    result = run_line(*state, "convert log --to csv --out none/out");
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "none/out: cannot");
+    run_release(&result);
+}
+
+/* What is read is what is replaced. */
+static void a_file_may_become_itself(void **state)
+{
+    write_log(*state, "log");
+    run_ok(*state, "convert log --to jsonl --out copy");
+    run_ok(*state, "convert log --to jsonl --out log");
+    assert_true(same_files(*state, "log", "copy"));
+    assert_int_equal(count_files(*state), 2);
+}
+
 static void a_model_says_its_dense_layers(void **state)
 {
     test_write_text(test_join(*state, "config.json").text,
@@ -353,4 +376,5 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(the_ending_of_the_name_says_the_format),
           IN_DIRECTORY(the_last_line_says_what_loads_the_file),
           IN_DIRECTORY(standard_output_gets_the_file_and_nothing_else),
+          IN_DIRECTORY(output_that_does_not_get_out_fails), IN_DIRECTORY(a_file_may_become_itself),
           IN_DIRECTORY(a_model_says_its_dense_layers), IN_DIRECTORY(the_list_has_every_format))
