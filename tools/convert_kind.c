@@ -115,7 +115,7 @@ static const eplb_format *format_of_ending(const char *path, bool is_placement)
     return NULL;
 }
 
-static int choose_target(conversion *self)
+static void choose_target(conversion *self)
 {
     if (self->to == NULL) {
         self->to = format_of_ending(self->values->out, self->is_placement);
@@ -123,7 +123,6 @@ static int choose_target(conversion *self)
     if (self->to == NULL) {
         self->to = eplb_format_find(self->is_placement ? "sglang" : "jsonl");
     }
-    return EXIT_DONE;
 }
 
 int convert_find_kind(conversion *self)
@@ -145,5 +144,6 @@ int convert_find_kind(conversion *self)
     if (counts && placement && look(self, &error) != EPLB_OK) {
         return fail(&error);
     }
-    return choose_target(self);
+    choose_target(self);
+    return EXIT_DONE;
 }

@@ -45,6 +45,11 @@ eplb_read_options counting_reading(const counting_values *values, const eplb_pla
     return reading;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Whether a message speaks of a row with more counts than experts: "12 counts, expected 8", or
  * "expert 8 not in 0..7". */
 static bool is_too_wide(const char *message, int32_t experts)
@@ -56,12 +61,15 @@ static bool is_too_wide(const char *message, int32_t experts)
     if (strstr(message, range) != NULL) {
         return true;
     }
-    const char *end = strstr(message, " counts");
-    if (end == NULL || strstr(end, expected) == NULL) {
+    const char *end = strstr(message, expected);
+    while (end != NULL && end > message && !is_digit(end[-1])) {
+        end--;
+    }
+    if (end == NULL || end == message) {
         return false;
     }
     const char *digits = end;
-    while (digits > message && digits[-1] >= '0' && digits[-1] <= '9') {
+    while (digits > message && is_digit(digits[-1])) {
         digits--;
     }
     return strtol(digits, NULL, 10) > experts;
