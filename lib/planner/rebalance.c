@@ -7,6 +7,7 @@
 #include "model/cluster.h"
 #include "model/placement.h"
 #include "planner/plan.h"
+#include "planner/threads.h"
 
 void eplb_rebalance_options_init(eplb_rebalance_options *options)
 {
@@ -117,21 +118,12 @@ static void *work(void *argument)
     }
 }
 
-/* The first worker is the calling thread; one that cannot be started is no loss but of time. */
 static void run_workers(eplb_rebalance_worker *workers, int32_t count)
 {
     atomic_store(&workers[0].job->next, 0);
     atomic_store(&workers[0].job->done, 0);
     workers[0].calls_progress = true;
-    int32_t started = 1;
-    while (started < count &&
-           pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0) {
-        started++;
-    }
-    (void)work(&workers[0]);
-    for (int32_t i = 1; i < started; i++) {
-        (void)pthread_join(workers[i].thread, NULL);
-    }
+    eplb_threads_run(work, workers, sizeof(*workers), count);
 }
 
 static int64_t all_copies(const eplb_rebalance_job *job)

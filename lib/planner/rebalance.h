@@ -6,7 +6,6 @@
 #ifndef EPLB_PLANNER_REBALANCE_H
 #define EPLB_PLANNER_REBALANCE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include <eplb/rebalance.h>
@@ -62,7 +61,6 @@ typedef struct eplb_rebalance_worker {
     int32_t *counts; /* [experts] */
     double *loads;   /* [experts] mean over the scenarios */
     double *heat;    /* [gpus] */
-    pthread_t thread;
 } eplb_rebalance_worker;
 
 eplb_status eplb_rebalance_worker_init(eplb_rebalance_worker *w, eplb_rebalance_job *job,
