@@ -6,8 +6,10 @@
  * A copy is a (GPU, expert) pair that the current placement lacks: bringing an expert home is free,
  * and so is renaming slots inside a GPU. Two roads are tried in each layer, and the better one is
  * taken: the current placement is improved step by step, the best placements with 1, 2, 3, ...
- * copies side by side; and a plan from nothing is renamed so that most of it is there already.
- * Experts that stay on a GPU keep their slots.
+ * copies side by side; and a plan from nothing is renamed so that most of it is there already and,
+ * where several ways to do so copy as little, so that fewest copies come from other nodes; for more
+ * than 256 GPUs of as many slots by a good way, not the best. Experts that stay on a GPU keep their
+ * slots.
  *
  * Threads, determinism: as for eplb_plan_create (eplb/plan.h).
  */

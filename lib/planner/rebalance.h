@@ -80,8 +80,8 @@ bool eplb_rebalance_mend(eplb_rebalance_worker *w, int32_t layer);
 /* Moves experts within their GPUs to the slots that they have in w->home. */
 void eplb_rebalance_settle(const eplb_rebalance_worker *w, int32_t *row);
 
-/* Fills trace->fresh with the plan's row, GPUs exchanged so that few pairs are new. On the thread
- * that called the planner: allocates. */
+/* Fills trace->fresh with the plan's row, GPUs exchanged so that few pairs are new, and few of these
+ * come from other nodes. On the thread that called the planner: allocates. */
 eplb_status eplb_rebalance_rename(eplb_rebalance_job *job, int32_t layer, eplb_error *error);
 
 /* Searches one layer and chooses its placement. */
