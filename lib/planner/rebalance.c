@@ -109,10 +109,14 @@ static void *work(void *argument)
         if (layer >= layers) {
             return NULL;
         }
-        eplb_rebalance_search(w, layer);
+        if (!job->is_again) {
+            eplb_rebalance_search(w, layer);
+        } else if (job->traces[layer].is_open) {
+            eplb_rebalance_search_again(w, layer);
+        }
         int done = atomic_fetch_add(&job->done, 1) + 1;
         if (w->calls_progress) {
-            bool is_second = job->quota != NULL; /* all were done once */
+            bool is_second = job->quota != NULL || job->is_again; /* all were done once */
             report_progress(job, done < layers && !is_second ? done : layers - 1);
         }
     }
@@ -157,6 +161,34 @@ static eplb_status search_all(eplb_rebalance_job *job, eplb_rebalance_worker *wo
     return status;
 }
 
+/* Whether there are layers that are open; for these the plan from nothing is renamed anew. */
+static eplb_status prepare_open(eplb_rebalance_job *job, bool *is_any, eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    *is_any = false;
+    for (int32_t l = 0; l < eplb_load_layers(job->load) && status == EPLB_OK; l++) {
+        if (job->traces[l].is_open) {
+            *is_any = true;
+            status = eplb_rebalance_rename(job, l, job->traces[l].row, error);
+        }
+    }
+    return status;
+}
+
+/* Goes on as later calls would: so long as that makes the imbalance of an open layer smaller. */
+static eplb_status search_again(eplb_rebalance_job *job, eplb_rebalance_worker *workers,
+                                int32_t count, eplb_error *error)
+{
+    bool is_any;
+    eplb_status status = prepare_open(job, &is_any, error);
+    job->is_again = true;
+    while (status == EPLB_OK && is_any) {
+        run_workers(workers, count);
+        status = prepare_open(job, &is_any, error);
+    }
+    return status;
+}
+
 static eplb_status run(eplb_rebalance_job *job, eplb_error *error)
 {
     int32_t layers = eplb_load_layers(job->load);
@@ -169,10 +201,13 @@ static eplb_status run(eplb_rebalance_job *job, eplb_error *error)
         status = eplb_rebalance_worker_init(&workers[made++], job, error);
     }
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
-        status = eplb_rebalance_rename(job, l, error);
+        status = eplb_rebalance_rename(job, l, NULL, error);
     }
     if (status == EPLB_OK) {
         status = search_all(job, workers, threads, error);
+    }
+    if (status == EPLB_OK) {
+        status = search_again(job, workers, threads, error);
     }
     for (int32_t i = 0; i < made; i++) {
         eplb_rebalance_worker_free(&workers[i]);

@@ -28,7 +28,9 @@ typedef struct eplb_rebalance_trace {
     double bound;
     int64_t moves;
     bool scored;
-    bool is_mended; /* there is a start; else only the plan from nothing keeps the rules */
+    bool is_fresh_greedy; /* there may be better renamings: too many GPUs for the best */
+    bool is_open;         /* a later call could go on from `row`: it must be searched again */
+    bool is_mended;       /* there is a start; else only the plan from nothing keeps the rules */
 } eplb_rebalance_trace;
 
 typedef struct eplb_rebalance_job {
@@ -43,6 +45,7 @@ typedef struct eplb_rebalance_job {
     eplb_rules rules;
     eplb_rebalance_trace *traces; /* [layers] */
     int32_t *quota; /* [layers] most copies of each in a second pass; NULL in the first */
+    bool is_again;  /* layers that are open go on from their results */
     atomic_int next;
     atomic_int done;
     atomic_bool cancelled;
@@ -80,12 +83,18 @@ bool eplb_rebalance_mend(eplb_rebalance_worker *w, int32_t layer);
 /* Moves experts within their GPUs to the slots that they have in w->home. */
 void eplb_rebalance_settle(const eplb_rebalance_worker *w, int32_t *row);
 
-/* Fills trace->fresh with the plan's row, GPUs exchanged so that few pairs are new, and few of these
- * come from other nodes. On the thread that called the planner: allocates. */
-eplb_status eplb_rebalance_rename(eplb_rebalance_job *job, int32_t layer, eplb_error *error);
+/* Fills trace->fresh with the plan's row, GPUs exchanged so that few pairs are new, and few of
+ * these come from other nodes. home [slots]: what the GPUs hold, NULL: the current placement. On
+ * the thread that called the planner: allocates. */
+eplb_status eplb_rebalance_rename(eplb_rebalance_job *job, int32_t layer, const int32_t *home,
+                                  eplb_error *error);
 
 /* Searches one layer and chooses its placement. */
 void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer);
+
+/* Goes on from the result of a layer that is open as a later call would; trace->fresh is renamed
+ * for that. */
+void eplb_rebalance_search_again(eplb_rebalance_worker *w, int32_t layer);
 
 /* Shares max_copies out over the layers: fills quota [layers] from their curves. */
 eplb_status eplb_rebalance_share(const eplb_rebalance_job *job, int32_t *quota, eplb_error *error);

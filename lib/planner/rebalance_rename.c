@@ -40,8 +40,13 @@ const int32_t *eplb_renaming_planned(const eplb_renaming *r, int32_t gpu)
 
 const int32_t *eplb_renaming_held(const eplb_renaming *r, int32_t gpu, int32_t *slots)
 {
+    const eplb_shape *shape = &r->job->shape;
+    if (r->home != NULL) {
+        *slots = shape->first_slot[gpu + 1] - shape->first_slot[gpu];
+        return r->home + shape->first_slot[gpu];
+    }
     const eplb_cluster *before = r->job->current->cluster;
-    int32_t cluster_gpu = r->job->shape.cluster_gpu[gpu];
+    int32_t cluster_gpu = shape->cluster_gpu[gpu];
     *slots = before->gpu[cluster_gpu].slots;
     return eplb_placement_row(r->job->current, r->layer) + before->first_slot[cluster_gpu];
 }
@@ -148,6 +153,7 @@ static eplb_status rename_kind(eplb_renaming *r, scratch *s, eplb_error *error)
     }
     eplb_status status = EPLB_OK;
     if (shape->rules == NULL && r->count > MOST_GPUS) {
+        r->job->traces[r->layer].is_fresh_greedy = true;
         status = rename_many(r, s, error);
     } else if (shape->rules == NULL) {
         const gpu_group all = {r, r->gpu, r->source, r->count};
@@ -180,9 +186,10 @@ static eplb_status rename_kinds(eplb_renaming *r, scratch *s, eplb_error *error)
     return status;
 }
 
-eplb_status eplb_rebalance_rename(eplb_rebalance_job *job, int32_t layer, eplb_error *error)
+eplb_status eplb_rebalance_rename(eplb_rebalance_job *job, int32_t layer, const int32_t *home,
+                                  eplb_error *error)
 {
-    eplb_renaming r = {.job = job, .layer = layer};
+    eplb_renaming r = {.job = job, .layer = layer, .home = home};
     scratch s = {.key = NULL};
     size_t gpus = (size_t)job->shape.gpus;
     size_t side = gpus < MOST_GPUS ? gpus : MOST_GPUS;

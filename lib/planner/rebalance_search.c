@@ -109,8 +109,10 @@ typedef struct search {
     double price;  /* of a copy */
     double enough; /* no further */
     int32_t most;  /* copies; -1: no limit */
+    int32_t fresh; /* copies of the plan from nothing */
     int32_t copies;
     double value;
+    bool is_dropped; /* it gained too little */
 } search;
 
 /* Copies are not counted where there is a target to reach. */
@@ -212,7 +214,7 @@ static void choose_fresh(search *s, eplb_rebalance_trace *trace, double value)
     int32_t slots = s->w->job->shape.slots;
     trace->result.from_fresh = 1;
     s->value = value;
-    s->copies = (int32_t)trace->result.fresh_copies;
+    s->copies = s->fresh;
     memcpy(trace->row, trace->fresh, (size_t)slots * sizeof(*trace->row));
 }
 
@@ -230,7 +232,7 @@ static bool may_take_fresh(const search *s)
             return false;
         }
     }
-    return s->most < 0 || s->trace->result.fresh_copies <= s->most;
+    return s->most < 0 || s->fresh <= s->most;
 }
 
 /* The plan from nothing may be the better road. */
@@ -238,8 +240,7 @@ static void compare_with_fresh(search *s)
 {
     eplb_rebalance_trace *trace = s->trace;
     double value = trace->result.fresh_imbalance;
-    int32_t copies = (int32_t)trace->result.fresh_copies;
-    if (may_take_fresh(s) && is_better(s, value, copies) &&
+    if (may_take_fresh(s) && is_better(s, value, s->fresh) &&
         (s->target > 0.0 || value < s->value - s->w->job->options->tolerance)) {
         choose_fresh(s, trace, value);
     }
@@ -262,7 +263,8 @@ static search begin(eplb_rebalance_worker *w, int32_t layer)
                     .target = options->target_imbalance,
                     .price = is_free ? 0.0 : options->copy_price,
                     .enough = trace->result.fresh_imbalance + options->tolerance,
-                    .most = most >= 0 && most < required ? required : most};
+                    .most = most >= 0 && most < required ? required : most,
+                    .fresh = eplb_trail_copies(&w->trail, trace->fresh)};
 }
 
 static int32_t reaches(const eplb_rebalance_worker *w, double value)
@@ -296,31 +298,70 @@ static bool is_unlimited(const eplb_rebalance_options *options)
            options->max_copies_per_gpu < 0;
 }
 
+/* Goes both roads from w->start, whose value and copies the search begins with. */
+static void improve(search *s)
+{
+    eplb_rebalance_worker *w = s->w;
+    eplb_rebalance_trace *trace = s->trace;
+    const eplb_rebalance_options *options = w->job->options;
+    double before = s->value;
+    trace->result.from_fresh = 0;
+    memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
+    run(s, w->start);
+    compare_with_fresh(s);
+    if (s->target <= 0.0 && s->value > before - options->min_gain) {
+        s->is_dropped = true;
+        trace->result.from_fresh = 0;
+        memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
+        s->value = before;
+    } else if (is_unlimited(options) && (s->copies > 0 || s->value < before)) {
+        search_on(s);
+    }
+}
+
+/* The result of a search from the placement in force, or from that of another one. */
+static void end_search(const search *s, int32_t layer)
+{
+    s->trace->copies = copies_from_home(s->w, layer, s->trace->row);
+    s->trace->value = s->value;
+    s->trace->result.target_reached = reaches(s->w, s->value);
+    eplb_rebalance_settle(s->w, s->trace->row);
+}
+
 static void search_layer(eplb_rebalance_worker *w, int32_t layer)
 {
     eplb_rebalance_trace *trace = &w->job->traces[layer];
-    const eplb_rebalance_options *options = w->job->options;
-    trace->result.copies_required = eplb_trail_copies(&w->trail, w->start);
+    int32_t required = eplb_trail_copies(&w->trail, w->start);
+    trace->result.copies_required = required;
     trace->result.required_imbalance = value_of_row(w, w->start);
     search s = begin(w, layer);
     s.value = trace->result.required_imbalance;
-    s.copies = (int32_t)trace->result.copies_required;
-    trace->result.from_fresh = 0;
-    memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
-    run(&s, w->start);
-    compare_with_fresh(&s);
-    if (s.target <= 0.0 && s.value > trace->result.required_imbalance - options->min_gain) {
-        trace->result.from_fresh = 0;
-        memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
-        s.value = trace->result.required_imbalance;
-    } else if (is_unlimited(options) &&
-               (s.copies > 0 || s.value < trace->result.required_imbalance)) {
-        search_on(&s);
-    }
-    trace->copies = copies_from_home(w, layer, trace->row);
-    trace->value = s.value;
-    trace->result.target_reached = reaches(w, s.value);
-    eplb_rebalance_settle(w, trace->row);
+    s.copies = required;
+    improve(&s);
+    /* From another home than the one searched from, another way may be the cheapest, and gain
+     * enough; and a renaming that is not the best may turn out better. */
+    bool is_moved = required > 0 || s.value < trace->result.required_imbalance;
+    bool may_see_more = (s.is_dropped && required > 0) ||
+                        (trace->is_fresh_greedy && is_moved && trace->result.from_fresh == 0);
+    trace->is_open = may_see_more && s.target <= 0.0 && is_unlimited(w->job->options);
+    end_search(&s, layer);
+}
+
+void eplb_rebalance_search_again(eplb_rebalance_worker *w, int32_t layer)
+{
+    eplb_rebalance_trace *trace = &w->job->traces[layer];
+    double before = trace->value;
+    (void)eplb_rebalance_take(w, layer);
+    (void)eplb_rebalance_mend(w, layer);
+    make_home(w, trace->row);
+    memcpy(w->start, trace->row, (size_t)w->job->shape.slots * sizeof(*w->start));
+    search s = begin(w, layer);
+    s.is_first = false;
+    s.value = before;
+    s.copies = 0;
+    improve(&s);
+    trace->is_open = trace->is_fresh_greedy && s.value < before && trace->result.from_fresh == 0;
+    end_search(&s, layer);
 }
 
 void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer)

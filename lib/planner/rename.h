@@ -12,10 +12,11 @@
 typedef struct eplb_renaming {
     const eplb_rebalance_job *job;
     int32_t layer;
-    int32_t slots;   /* of each */
-    int32_t count;   /* GPUs of the kind */
-    int32_t *gpu;    /* [count] */
-    int32_t *source; /* [count] the GPU whose planned experts it gets */
+    const int32_t *home; /* [slots of the shape] what the GPUs hold; NULL: the current placement */
+    int32_t slots;       /* of each */
+    int32_t count;       /* GPUs of the kind */
+    int32_t *gpu;        /* [count] */
+    int32_t *source;     /* [count] the GPU whose planned experts it gets */
 } eplb_renaming;
 
 /* The experts that the plan has on a GPU of the kind. */

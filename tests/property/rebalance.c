@@ -62,6 +62,7 @@ static bool draw_instance(instance *i, uint64_t seed)
         eplb_plan_create(&plan, NULL, i->load, i->cluster, NULL, &i->planning, NULL) == EPLB_OK;
     eplb_plan_destroy(&plan);
     i->current = is_feasible ? draw_current(&random, i->cluster, layers, experts) : NULL;
+    i->options.min_gain = 0.05 * draw(&random, 0, 4);
     return is_feasible;
 }
 

@@ -281,6 +281,48 @@ static void required_copies_count_before_those_that_pay(void **state)
     eplb_placement_destroy(&current);
 }
 
+/* From where two copies are required the cheapest way on gains too little, and is not taken; once
+ * they are there another way is the cheapest. */
+static const int32_t lacking[12] = {-1, -1, 5, 1, 3, 4, 0, 2, 5, 1, 3, 4};
+static const double skewed[6] = {25, 83, 111, 1, 519, 2};
+
+static eplb_status rebalance_lacking(const eplb_hooks *hooks, void *context)
+{
+    fixture *f = context;
+    eplb_load *load = load_of(skewed, 1, 6);
+    eplb_cluster *cluster = cluster_of(4, 3, 0);
+    eplb_placement *current = placement_with_rows(cluster, lacking, 1, 6);
+    f->options.copy_price = 0.02;
+    f->options.tolerance = 0.0;
+    f->options.min_gain = 0.2;
+    f->options.beam = 1;
+    eplb_plan *plan;
+    eplb_status status =
+        eplb_rebalance_create(&plan, hooks, load, cluster, current, NULL, &f->options, NULL);
+    if (hooks == NULL) { /* what is asked of the plan takes memory, too */
+        eplb_rebalance_layer layer = rebalance_layer_of(plan, 0);
+        assert_int_equal(layer.copies_required, 2);
+        assert_true(layer_of(plan, 0).imbalance_after < layer.required_imbalance - 0.2);
+        (void)assert_keeps_promises(plan, load, current, EPLB_OBJECTIVE_MEAN_OF_MAX);
+        assert_int_equal(copies_again(plan, load, cluster, NULL, &f->options), 0);
+    }
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+    return status;
+}
+
+static void a_mended_layer_is_left_only_where_the_next_call_leaves_it(void **state)
+{
+    assert_int_equal(rebalance_lacking(NULL, *state), EPLB_OK);
+}
+
+static void a_failed_allocation_is_an_error_and_leaks_nothing(void **state)
+{
+    test_each_failing_allocation(rebalance_lacking, *state);
+}
+
 static void a_layer_without_load_is_mended_too(void **state)
 {
     fixture *f = *state;
@@ -399,6 +441,8 @@ TEST_MAIN(with_fixture(a_whole_placement_needs_no_copy),
           with_fixture(a_copied_expert_does_not_take_the_place_of_one_that_could_stay),
           with_fixture(a_slot_that_becomes_free_gets_what_its_gpu_would_lose),
           with_fixture(required_copies_count_before_those_that_pay),
+          with_fixture(a_mended_layer_is_left_only_where_the_next_call_leaves_it),
+          with_fixture(a_failed_allocation_is_an_error_and_leaks_nothing),
           with_fixture(a_layer_without_load_is_mended_too),
           with_fixture(a_pin_is_copied_where_it_is_missing),
           with_fixture(surplus_replicas_give_way_to_others),

@@ -169,7 +169,7 @@ static void fewest_copies_come_first_and_then_fewest_from_other_nodes(void **sta
             assert_ok(eplb_cluster_set_node(cluster, 1, 2, NULL), NULL);
         }
         begin(&f, &random, cluster, EXPERTS);
-        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL), NULL);
+        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL, NULL), NULL);
         assert_renamed(&f);
         price best = best_from(&f, 0, 0, (price){0});
         price p = price_of(&f, f.trace.fresh);
@@ -191,7 +191,7 @@ static void gpus_change_numbers_with_those_of_as_many_slots_only(void **state)
         eplb_cluster *cluster = cluster_of(FEW_GPUS, FEW_SLOTS, 2);
         assert_ok(eplb_cluster_set_slots(cluster, i % FEW_GPUS, FEW_SLOTS - 1, NULL), NULL);
         begin(&f, &random, cluster, EXPERTS);
-        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL), NULL);
+        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL, NULL), NULL);
         assert_renamed(&f);
         end(&f);
     }
@@ -226,7 +226,7 @@ static void many_gpus_find_their_parts_again(void **state)
         shuffle_parts(&random, f.cluster, row);
         row[5] = -1;
         row[9] = row[10];
-        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL), NULL);
+        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL, NULL), NULL);
         assert_renamed(&f);
         assert_int_equal(price_of(&f, f.trace.fresh).copies, 2);
         end(&f);
@@ -241,7 +241,7 @@ static void many_gpus_share_more_than_with_the_numbers_they_had(void **state)
     for (int32_t gpus_per_node = 0; gpus_per_node <= 300; gpus_per_node += 100) {
         fixture f;
         begin(&f, &random, cluster_of(MANY_GPUS, FEW_SLOTS, gpus_per_node), 256);
-        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL), NULL);
+        assert_ok(eplb_rebalance_rename(&f.job, 0, NULL, NULL), NULL);
         assert_renamed(&f);
         price with = price_of(&f, f.trace.fresh);
         price without = price_of(&f, eplb_placement_row(f.planned, 0));
@@ -256,7 +256,7 @@ static eplb_status rename_with(const eplb_hooks *hooks, void *context)
 {
     eplb_rebalance_job job = ((fixture *)context)->job;
     job.hooks = *hooks;
-    return eplb_rebalance_rename(&job, 0, NULL);
+    return eplb_rebalance_rename(&job, 0, NULL, NULL);
 }
 
 static void a_failed_allocation_is_an_error_and_leaks_nothing(void **state)
