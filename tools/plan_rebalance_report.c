@@ -69,6 +69,7 @@ eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subjec
                                        .is_limited = values->max_copies >= 0,
                                        .layers_are_limited = values->max_copies_per_layer >= 0 ||
                                                              values->max_copies_per_gpu >= 0,
+                                       .looks_for_fewest = plan_looks_for_fewest(values),
                                        .terms = *subject->rebalance};
     plan_rebalance *rebalance = &self->rebalance;
     rebalance->info.struct_size = sizeof(rebalance->info);
@@ -80,6 +81,9 @@ eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subjec
     }
     if (status == EPLB_OK) {
         status = read_curve(rebalance, subject->plan, error);
+    }
+    if (status == EPLB_OK) {
+        status = plan_fewest_measure(self, subject, error);
     }
     return status == EPLB_OK ? judge(self, subject, error) : status;
 }
@@ -143,6 +147,7 @@ void plan_rebalance_print(const plan_report *self, FILE *out)
         print_curve(rebalance, out);
     }
     print_choice(rebalance, out);
+    plan_fewest_print(self, out);
     int64_t required = rebalance->info.copies_required;
     if (required > 0) {
         fprintf(out, "%" PRId64 " of the copies %s needed for a valid placement.\n", required,

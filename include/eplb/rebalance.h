@@ -9,7 +9,8 @@
  * copies side by side; and a plan from nothing is renamed so that most of it is there already and,
  * where several ways to do so copy as little, so that fewest copies come from other nodes; for more
  * than 256 GPUs of as many slots by a good way, not the best. Experts that stay on a GPU keep their
- * slots.
+ * slots. With a target a finder (eplb/fewest.h) may then look for fewer copies, or prove that there
+ * are none.
  *
  * Threads, determinism: as for eplb_plan_create (eplb/plan.h).
  */
@@ -18,6 +19,7 @@
 
 #include <stdint.h>
 
+#include <eplb/fewest.h>
 #include <eplb/plan.h>
 
 EPLB_BEGIN_DECLS
@@ -56,6 +58,12 @@ typedef struct eplb_rebalance_options {
     /* Without a target, a layer this close to what a plan from nothing has is good enough, in units
      * of imbalance, >= 0; default 0.008: what the noise of eight million tokens a layer leaves. */
     double tolerance;
+
+    /* What looks for fewer copies after the search where there is a target, such as
+     * eplb_ilp_fewest_finder; borrowed for the call. NULL (default): nothing. It knows neither
+     * limits of copies or replicas nor pins: placements that break them are left out, what it
+     * proves holds even so. */
+    const eplb_fewest_finder *fewest;
 } eplb_rebalance_options;
 
 /* Writes the defaults. */
@@ -71,6 +79,9 @@ typedef struct eplb_rebalance_info {
     int64_t fresh_copies;    /* of the plan from nothing, renamed */
     double fresh_mean;       /* its imbalance, mean and worst over the scored layers */
     double fresh_worst;
+    int32_t layers_proven;     /* layers with EPLB_FEWEST_PROVEN; 0 without a finder */
+    int32_t layers_impossible; /* and with EPLB_FEWEST_IMPOSSIBLE */
+    int64_t copies_searched;   /* what would be copied without a finder */
 } eplb_rebalance_info;
 
 typedef struct eplb_rebalance_layer {
@@ -80,8 +91,11 @@ typedef struct eplb_rebalance_layer {
     double required_imbalance; /* with these alone; without any, the current imbalance */
     int64_t fresh_copies;
     double fresh_imbalance;
-    int32_t from_fresh; /* 1: the plan from nothing was better */
-    int32_t reserved;
+    int32_t from_fresh;      /* 1: the plan from nothing was better */
+    int32_t verdict;         /* an eplb_fewest_verdict; -1: no finder was asked */
+    int64_t copies_at_least; /* no placement that reaches the target has fewer; 0: nothing is known,
+                              * or no placement reaches it */
+    int64_t copies_searched; /* what would be copied without a finder */
 } eplb_rebalance_layer;
 
 /* Imbalance against copies. */
@@ -108,8 +122,10 @@ typedef struct eplb_curve_point {
  * that is valid; a layer without load keeps its placement. The same load again, from the plan's own
  * result, copies nothing, but where a limit of copies ended the search.
  *
- * Errors: as for eplb_plan_create. Cost: a plan from nothing, and for each layer and number of
- * copies some 0.2 ms at the default effort for 288 slots and one scenario (see the benchmark).
+ * Errors: as for eplb_plan_create, and those of a finder. Cost: a plan from nothing, and for each
+ * layer and number of copies some 0.2 ms at the default effort for 288 slots and one scenario (see
+ * the benchmark); then what a finder takes, once a layer, and again where the target was not
+ * reached.
  */
 EPLB_API eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks,
                                            const eplb_load *load, const eplb_cluster *cluster,

@@ -52,7 +52,11 @@ static eplb_status check_options(const eplb_rebalance_options *options, eplb_err
                                   rows[i].name, rows[i].value);
         }
     }
-    return EPLB_OK;
+    const eplb_fewest_finder *fewest = options->fewest;
+    return fewest == NULL || (fewest->struct_size >= sizeof(*fewest) && fewest->find != NULL)
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                                "rebalance: a finder without struct_size or function");
 }
 
 static eplb_status check_planning(const eplb_plan_options *planning, eplb_error *error)
@@ -90,7 +94,7 @@ static eplb_status check_current(const eplb_placement *current, const eplb_load 
     return EPLB_OK;
 }
 
-static void report_progress(eplb_rebalance_job *job, int done)
+void eplb_rebalance_report(eplb_rebalance_job *job, int done)
 {
     const eplb_plan_options *planning = job->planning;
     if (planning->progress != NULL &&
@@ -117,7 +121,7 @@ static void *work(void *argument)
         int done = atomic_fetch_add(&job->done, 1) + 1;
         if (w->calls_progress) {
             bool is_second = job->quota != NULL || job->is_again; /* all were done once */
-            report_progress(job, done < layers && !is_second ? done : layers - 1);
+            eplb_rebalance_report(job, done < layers && !is_second ? done : layers - 1);
         }
     }
 }
@@ -130,7 +134,7 @@ static void run_workers(eplb_rebalance_worker *workers, int32_t count)
     eplb_threads_run(work, workers, sizeof(*workers), count);
 }
 
-static int64_t all_copies(const eplb_rebalance_job *job)
+int64_t eplb_rebalance_copies(const eplb_rebalance_job *job)
 {
     int64_t copies = 0;
     for (int32_t l = 0; l < eplb_load_layers(job->load); l++) {
@@ -144,7 +148,7 @@ static eplb_status search_all(eplb_rebalance_job *job, eplb_rebalance_worker *wo
                               int32_t count, eplb_error *error)
 {
     run_workers(workers, count);
-    if (job->options->max_copies < 0 || all_copies(job) <= job->options->max_copies) {
+    if (job->options->max_copies < 0 || eplb_rebalance_copies(job) <= job->options->max_copies) {
         return EPLB_OK;
     }
     int32_t *quota = eplb_alloc(&job->hooks, (size_t)eplb_load_layers(job->load), sizeof(*quota));
@@ -209,6 +213,9 @@ static eplb_status run(eplb_rebalance_job *job, eplb_error *error)
     if (status == EPLB_OK) {
         status = search_again(job, workers, threads, error);
     }
+    if (status == EPLB_OK && job->options->fewest != NULL && job->options->target_imbalance > 0.0) {
+        status = eplb_rebalance_find_fewest(&workers[0], error);
+    }
     for (int32_t i = 0; i < made; i++) {
         eplb_rebalance_worker_free(&workers[i]);
     }
@@ -237,6 +244,7 @@ static eplb_status allocate_traces(eplb_rebalance_job *job, eplb_error *error)
             return status;
         }
         trace->result.struct_size = sizeof(trace->result);
+        trace->result.verdict = -1;
         trace->bound = job->plan->layers[l].lower_bound;
     }
     return EPLB_OK;
@@ -274,7 +282,7 @@ static eplb_status rebalance(eplb_rebalance_job *job, eplb_error *error)
         status = eplb_rebalance_finish(job, error);
     }
     if (status == EPLB_OK) {
-        report_progress(job, layers);
+        eplb_rebalance_report(job, layers);
     }
     free_job(job);
     return status;

@@ -19,8 +19,9 @@
 /* What is known of a layer. */
 typedef struct eplb_rebalance_trace {
     eplb_rebalance_layer result;
-    int32_t copies; /* of the placement chosen */
-    double value;   /* its objective */
+    int32_t copies;  /* of the placement chosen */
+    double value;    /* its objective */
+    double searched; /* that before a finder's took its place; 0: none did */
     int32_t points;
     eplb_curve_point *point; /* [EPLB_CURVE_POINTS] falling, from the required copies on */
     int32_t *row;            /* [slots] the placement chosen */
@@ -95,6 +96,34 @@ void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer);
 /* Goes on from the result of a layer that is open as a later call would; trace->fresh is renamed
  * for that. */
 void eplb_rebalance_search_again(eplb_rebalance_worker *w, int32_t layer);
+
+/* Searches on from the placement chosen, as a later call would. Needs the layer's loads. */
+void eplb_rebalance_search_on(eplb_rebalance_worker *w, int32_t layer);
+
+/* The objective of a layer's slots: the mean GPU has 1. Needs its loads. */
+double eplb_rebalance_value(eplb_rebalance_worker *w, const int32_t *row);
+
+/* Whether nothing limits the copies. */
+bool eplb_rebalance_is_unlimited(const eplb_rebalance_options *options);
+
+/* Whether a value is within the target. */
+bool eplb_rebalance_reaches(const eplb_rebalance_job *job, double value);
+
+/* Whether no GPU gets more copies than a GPU may. Needs the home of the trail. */
+bool eplb_rebalance_fits_gpus(const eplb_rebalance_worker *w, const int32_t *row);
+
+/* Asks the finder about the layers searched; takes what is better and notes what is proven. On the
+ * thread that called the planner. */
+eplb_status eplb_rebalance_find_fewest(eplb_rebalance_worker *w, eplb_error *error);
+
+/* Tells the caller how many layers are done, and learns whether to stop. */
+void eplb_rebalance_report(eplb_rebalance_job *job, int done);
+
+/* Of the placements chosen in all layers. */
+int64_t eplb_rebalance_copies(const eplb_rebalance_job *job);
+
+/* Writes the placement chosen in a layer into the plan's. */
+void eplb_rebalance_write_row(const eplb_rebalance_job *job, int32_t layer);
 
 /* Shares max_copies out over the layers: fills quota [layers] from their curves. */
 eplb_status eplb_rebalance_share(const eplb_rebalance_job *job, int32_t *quota, eplb_error *error);

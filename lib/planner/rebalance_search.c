@@ -93,7 +93,7 @@ static double value_of(void *context)
     return eplb_joint_measure(&w->joint);
 }
 
-static double value_of_row(eplb_rebalance_worker *w, const int32_t *row)
+double eplb_rebalance_value(eplb_rebalance_worker *w, const int32_t *row)
 {
     memcpy(w->layer.slot_expert, row, (size_t)w->job->shape.slots * sizeof(*row));
     eplb_layer_index(&w->layer);
@@ -218,21 +218,26 @@ static void choose_fresh(search *s, eplb_rebalance_trace *trace, double value)
     memcpy(trace->row, trace->fresh, (size_t)slots * sizeof(*trace->row));
 }
 
-/* Whether the plan from nothing keeps to the limits of copies. */
-static bool may_take_fresh(const search *s)
+bool eplb_rebalance_fits_gpus(const eplb_rebalance_worker *w, const int32_t *row)
 {
-    const eplb_shape *shape = &s->w->job->shape;
-    int32_t most = s->w->job->options->max_copies_per_gpu;
+    const eplb_shape *shape = &w->job->shape;
+    int32_t most = w->job->options->max_copies_per_gpu;
     for (int32_t g = 0; g < shape->gpus && most >= 0; g++) {
         int32_t incoming = 0;
         for (int32_t i = shape->first_slot[g]; i < shape->first_slot[g + 1]; i++) {
-            incoming += !eplb_trail_is_home(&s->w->trail, g, s->trace->fresh[i]);
+            incoming += !eplb_trail_is_home(&w->trail, g, row[i]);
         }
         if (incoming > most) {
             return false;
         }
     }
-    return s->most < 0 || s->fresh <= s->most;
+    return true;
+}
+
+/* Whether the plan from nothing keeps to the limits of copies. */
+static bool may_take_fresh(const search *s)
+{
+    return eplb_rebalance_fits_gpus(s->w, s->trace->fresh) && (s->most < 0 || s->fresh <= s->most);
 }
 
 /* The plan from nothing may be the better road. */
@@ -267,10 +272,14 @@ static search begin(eplb_rebalance_worker *w, int32_t layer)
                     .fresh = eplb_trail_copies(&w->trail, trace->fresh)};
 }
 
+bool eplb_rebalance_reaches(const eplb_rebalance_job *job, double value)
+{
+    return value <= job->options->target_imbalance * (1.0 + EPLB_ROUNDING);
+}
+
 static int32_t reaches(const eplb_rebalance_worker *w, double value)
 {
-    double target = w->job->options->target_imbalance;
-    return target > 0.0 ? value <= target * (1.0 + EPLB_ROUNDING) : -1;
+    return w->job->options->target_imbalance > 0.0 ? eplb_rebalance_reaches(w->job, value) : -1;
 }
 
 /* Without load, or where the rules leave nothing of the current placement to begin with. */
@@ -292,7 +301,7 @@ static void take_without_search(eplb_rebalance_worker *w, eplb_rebalance_trace *
 }
 
 /* With a limit, the next call may go on where it ended this one. */
-static bool is_unlimited(const eplb_rebalance_options *options)
+bool eplb_rebalance_is_unlimited(const eplb_rebalance_options *options)
 {
     return options->max_copies < 0 && options->max_copies_per_layer < 0 &&
            options->max_copies_per_gpu < 0;
@@ -314,18 +323,19 @@ static void improve(search *s)
         trace->result.from_fresh = 0;
         memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
         s->value = before;
-    } else if (is_unlimited(options) && (s->copies > 0 || s->value < before)) {
+    } else if (eplb_rebalance_is_unlimited(options) && (s->copies > 0 || s->value < before)) {
         search_on(s);
     }
 }
 
-/* The result of a search from the placement in force, or from that of another one. */
-static void end_search(const search *s, int32_t layer)
+/* What is known of the placement chosen. */
+static void note(eplb_rebalance_worker *w, int32_t layer, double value)
 {
-    s->trace->copies = copies_from_home(s->w, layer, s->trace->row);
-    s->trace->value = s->value;
-    s->trace->result.target_reached = reaches(s->w, s->value);
-    eplb_rebalance_settle(s->w, s->trace->row);
+    eplb_rebalance_trace *trace = &w->job->traces[layer];
+    trace->copies = copies_from_home(w, layer, trace->row);
+    trace->value = value;
+    trace->result.target_reached = reaches(w, value);
+    eplb_rebalance_settle(w, trace->row);
 }
 
 static void search_layer(eplb_rebalance_worker *w, int32_t layer)
@@ -333,7 +343,7 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     eplb_rebalance_trace *trace = &w->job->traces[layer];
     int32_t required = eplb_trail_copies(&w->trail, w->start);
     trace->result.copies_required = required;
-    trace->result.required_imbalance = value_of_row(w, w->start);
+    trace->result.required_imbalance = eplb_rebalance_value(w, w->start);
     search s = begin(w, layer);
     s.value = trace->result.required_imbalance;
     s.copies = required;
@@ -343,8 +353,9 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     bool is_moved = required > 0 || s.value < trace->result.required_imbalance;
     bool may_see_more = (s.is_dropped && required > 0) ||
                         (trace->is_fresh_greedy && is_moved && trace->result.from_fresh == 0);
-    trace->is_open = may_see_more && s.target <= 0.0 && is_unlimited(w->job->options);
-    end_search(&s, layer);
+    trace->is_open =
+        may_see_more && s.target <= 0.0 && eplb_rebalance_is_unlimited(w->job->options);
+    note(w, layer, s.value);
 }
 
 void eplb_rebalance_search_again(eplb_rebalance_worker *w, int32_t layer)
@@ -361,7 +372,16 @@ void eplb_rebalance_search_again(eplb_rebalance_worker *w, int32_t layer)
     s.copies = 0;
     improve(&s);
     trace->is_open = trace->is_fresh_greedy && s.value < before && trace->result.from_fresh == 0;
-    end_search(&s, layer);
+    note(w, layer, s.value);
+    trace->result.copies_searched = trace->copies;
+}
+
+void eplb_rebalance_search_on(eplb_rebalance_worker *w, int32_t layer)
+{
+    search s = begin(w, layer);
+    s.value = s.trace->value;
+    search_on(&s);
+    note(w, layer, s.value);
 }
 
 void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer)
@@ -371,11 +391,12 @@ void eplb_rebalance_search(eplb_rebalance_worker *w, int32_t layer)
     trace->is_mended = eplb_rebalance_mend(w, layer);
     trace->result.fresh_copies = eplb_trail_copies(&w->trail, trace->fresh);
     if (trace->scored) {
-        trace->result.fresh_imbalance = value_of_row(w, trace->fresh);
+        trace->result.fresh_imbalance = eplb_rebalance_value(w, trace->fresh);
     }
     if (trace->scored && trace->is_mended) {
         search_layer(w, layer);
     } else {
         take_without_search(w, trace);
     }
+    trace->result.copies_searched = trace->copies;
 }
