@@ -147,6 +147,9 @@ static bool end_level(void *context, int32_t level, int32_t copies, double value
                       const int32_t *slots)
 {
     search *s = context;
+    if (s->most >= 0 && level > s->most) {
+        return false; /* the level with as many copies was empty */
+    }
     if (s->is_first) {
         add_point(s->trace, value, copies);
     }

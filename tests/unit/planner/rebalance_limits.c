@@ -98,6 +98,26 @@ static void copies_into_a_gpu_are_limited(void **state)
     }
 }
 
+/* Without redundant slots copies come in pairs: replicas change places. */
+static void an_odd_limit_of_a_layer_is_kept_where_copies_come_in_pairs(void **state)
+{
+    fixture *f = *state;
+    static const double loads[] = {4.0, 3.0, 1.0, 2.0};
+    const int32_t row[] = {0, 1, 2, 3};
+    eplb_load *load = load_of(loads, 1, 4);
+    eplb_cluster *cluster = cluster_of(2, 2, 0);
+    eplb_placement *current = placement_with_rows(cluster, row, 1, 4);
+    for (int32_t most = 1; most <= 3; most += 2) {
+        f->options.max_copies_per_layer = most;
+        eplb_plan *plan = rebalance_of(load, cluster, current, NULL, &f->options);
+        assert_int_equal(info_of(plan).copies, most - 1);
+        eplb_plan_destroy(&plan);
+    }
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void limits_hold_with_a_target_that_needs_more(void **state)
 {
     fixture *f = *state;
@@ -424,6 +444,7 @@ TEST_MAIN(with_fixture(more_copies_in_all_gain_more),
           with_fixture(no_copies_in_all_changes_nothing),
           with_fixture(copies_in_all_go_where_they_gain_most),
           with_fixture(copies_of_a_layer_are_limited), with_fixture(copies_into_a_gpu_are_limited),
+          with_fixture(an_odd_limit_of_a_layer_is_kept_where_copies_come_in_pairs),
           with_fixture(limits_hold_with_a_target_that_needs_more),
           with_fixture(limits_do_not_keep_required_copies_away),
           with_fixture(layers_that_would_gain_less_than_asked_stay),
