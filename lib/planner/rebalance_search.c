@@ -138,7 +138,14 @@ static void add_point(eplb_rebalance_trace *trace, double value, int32_t copies)
 {
     bool falls = trace->points == 0 ||
                  value < trace->point[trace->points - 1].imbalance * (1.0 - EPLB_ROUNDING);
-    if (falls && trace->points < EPLB_CURVE_POINTS) {
+    if (!falls) {
+        return;
+    }
+    /* A level's best state may have fewer copies than those of the levels before: free moves. */
+    while (trace->points > 0 && trace->point[trace->points - 1].copies >= copies) {
+        trace->points--;
+    }
+    if (trace->points < EPLB_CURVE_POINTS) {
         trace->point[trace->points++] = (eplb_curve_point){.copies = copies, .imbalance = value};
     }
 }
