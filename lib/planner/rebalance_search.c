@@ -329,6 +329,10 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     }
     trace->copies = copies_from_home(w, layer, trace->row);
     trace->value = s.value;
+    if (trace->copies < trace->result.copies_required) { /* fewer than mending took will do */
+        trace->result.copies_required = trace->copies;
+        trace->result.required_imbalance = s.value;
+    }
     trace->result.target_reached = reaches(w, s.value);
     eplb_rebalance_settle(w, trace->row);
 }

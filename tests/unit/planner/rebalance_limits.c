@@ -155,6 +155,29 @@ static void limits_do_not_keep_required_copies_away(void **state)
     eplb_plan_destroy(&plan);
 }
 
+/* GPUs of five slots have three now. Mending alone copies an expert that the search finds room for
+ * where it was. */
+static void no_more_copies_are_said_to_be_required_than_are_made(void **state)
+{
+    fixture *f = *state;
+    static const double loads[] = {4.0, 5.0, 6.0, 2.0, 2.0, 8.0, 2.0, 1.0, 9.0};
+    const int32_t row[] = {4, 5, 6, 7, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0};
+    eplb_load *load = load_of(loads, 1, 9);
+    eplb_cluster *cluster = cluster_of(3, 3, 0);
+    eplb_cluster *before = cluster_of(3, 5, 0);
+    eplb_placement *current = placement_with_rows(before, row, 1, 9);
+    eplb_plan *plan = rebalance_of(load, cluster, current, NULL, &f->options);
+    assert_int_equal(info_of(plan).copies, 0);
+    assert_int_equal(rebalance_layer_of(plan, 0).copies_required, 0);
+    assert_true(rebalance_layer_of(plan, 0).required_imbalance ==
+                layer_of(plan, 0).imbalance_after);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&before);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void layers_that_would_gain_less_than_asked_stay(void **state)
 {
     fixture *f = *state;
@@ -447,6 +470,7 @@ TEST_MAIN(with_fixture(more_copies_in_all_gain_more),
           with_fixture(an_odd_limit_of_a_layer_is_kept_where_copies_come_in_pairs),
           with_fixture(limits_hold_with_a_target_that_needs_more),
           with_fixture(limits_do_not_keep_required_copies_away),
+          with_fixture(no_more_copies_are_said_to_be_required_than_are_made),
           with_fixture(layers_that_would_gain_less_than_asked_stay),
           with_fixture(a_higher_price_buys_fewer_copies),
           with_fixture(progress_ends_with_all_layers), with_fixture(progress_never_goes_back),
