@@ -97,7 +97,8 @@ typedef struct eplb_curve_point {
  *     cluster, or have other slots there; what is needed to make it valid is copied whatever the
  *     limits say. Closed slots (eplb/placement.h) are EPLB_ERROR_UNSUPPORTED.
  * planning: NULL for the defaults; not with groups, spread_nodes, a node_cost or
- *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED). A refiner takes part in the plan from nothing.
+ *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED). A refiner takes part in the plan from nothing,
+ *     during which progress is called with no layer done.
  *     Where no way is found to mend the current placement so that it keeps the limits of replicas
  *     and the pins, the layer gets the plan from nothing, whatever that copies.
  * rebalancing: NULL for the defaults.

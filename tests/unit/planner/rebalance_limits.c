@@ -284,6 +284,33 @@ static void a_cancelled_rebalance_is_valid_and_says_so(void **state)
     eplb_plan_destroy(&plan);
 }
 
+static eplb_status count_layer(void *context, const eplb_refine_task *task,
+                               eplb_refine_result *result, eplb_error *error)
+{
+    (void)task;
+    (void)result;
+    (void)error;
+    ++*(int32_t *)context;
+    return EPLB_OK;
+}
+
+static void cancelling_stops_the_plan_from_nothing_too(void **state)
+{
+    fixture *f = *state;
+    int32_t refined = 0;
+    const eplb_refiner refiner = {
+        .struct_size = sizeof(refiner), .refine = count_layer, .context = &refined};
+    progress_calls calls = {.stop_after = 1};
+    f->planning.refiner = &refiner;
+    f->planning.progress = count_calls;
+    f->planning.progress_context = &calls;
+    eplb_plan *plan = rebalanced(f);
+    assert_int_equal(refined, 0);
+    assert_int_equal(info_of(plan).stop, EPLB_STOP_CANCELLED);
+    assert_int_equal(calls.last_done, LAYERS);
+    eplb_plan_destroy(&plan);
+}
+
 static void expect_failure(const fixture *f, eplb_status expected, const char *part)
 {
     eplb_error error;
@@ -475,6 +502,7 @@ TEST_MAIN(with_fixture(more_copies_in_all_gain_more),
           with_fixture(a_higher_price_buys_fewer_copies),
           with_fixture(progress_ends_with_all_layers), with_fixture(progress_never_goes_back),
           with_fixture(a_cancelled_rebalance_is_valid_and_says_so),
+          with_fixture(cancelling_stops_the_plan_from_nothing_too),
           with_fixture(options_out_of_range_are_refused),
           with_fixture(plans_that_know_more_than_balance_are_refused),
           with_fixture(groups_are_refused), with_fixture(a_placement_of_another_shape_is_refused),
