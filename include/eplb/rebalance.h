@@ -48,7 +48,8 @@ typedef struct eplb_rebalance_options {
      * eplb/price.h tells it from bytes, bandwidth and time. */
     double copy_price;
 
-    /* A layer whose imbalance would not fall by as much stays as it is, >= 0; default 0. */
+    /* A layer whose imbalance would not fall by as much stays as it is, also where it misses a
+     * target; >= 0, default 0. */
     double min_gain;
 
     /* Without a target, a layer this close to what a plan from nothing has is good enough, in units

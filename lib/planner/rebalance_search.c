@@ -319,7 +319,7 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
     run(&s, w->start);
     compare_with_fresh(&s);
-    if (s.target <= 0.0 && s.value > trace->result.required_imbalance - options->min_gain) {
+    if (s.value > trace->result.required_imbalance - options->min_gain) {
         trace->result.from_fresh = 0;
         memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
         s.value = trace->result.required_imbalance;

@@ -206,6 +206,28 @@ static void layers_that_would_gain_less_than_asked_stay(void **state)
     eplb_plan_destroy(&plan);
 }
 
+/* A target is no reason to copy for little. */
+static void layers_that_would_gain_less_than_asked_miss_a_target(void **state)
+{
+    fixture *f = *state;
+    f->options.target_imbalance = 1.1;
+    eplb_plan *all = rebalanced(f);
+    double gains[LAYERS];
+    double most = 0.0;
+    for (int32_t l = 0; l < LAYERS; l++) {
+        gains[l] = layer_of(all, l).imbalance_before - layer_of(all, l).imbalance_after;
+        most = fmax(most, gains[l]);
+    }
+    eplb_plan_destroy(&all);
+    f->options.min_gain = most * 0.999;
+    eplb_plan *plan = rebalanced(f);
+    assert_int_equal(rebalance_info_of(plan).layers_missed, LAYERS - 1);
+    for (int32_t l = 0; l < LAYERS; l++) {
+        assert_int_equal(layer_of(plan, l).copies > 0, gains[l] >= f->options.min_gain);
+    }
+    eplb_plan_destroy(&plan);
+}
+
 static void a_higher_price_buys_fewer_copies(void **state)
 {
     fixture *f = *state;
@@ -499,6 +521,7 @@ TEST_MAIN(with_fixture(more_copies_in_all_gain_more),
           with_fixture(limits_do_not_keep_required_copies_away),
           with_fixture(no_more_copies_are_said_to_be_required_than_are_made),
           with_fixture(layers_that_would_gain_less_than_asked_stay),
+          with_fixture(layers_that_would_gain_less_than_asked_miss_a_target),
           with_fixture(a_higher_price_buys_fewer_copies),
           with_fixture(progress_ends_with_all_layers), with_fixture(progress_never_goes_back),
           with_fixture(a_cancelled_rebalance_is_valid_and_says_so),
