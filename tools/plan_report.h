@@ -49,6 +49,7 @@ typedef struct plan_rebalance {
     double target;           /* NOT_GIVEN: none */
     bool is_limited;         /* by a number of copies in all */
     bool layers_are_limited; /* or in a layer, or into a GPU */
+    bool has_min_gain;       /* layers that would gain less stay */
     double copy_price;
     price_terms terms;
     eplb_payoff payoff;
