@@ -130,7 +130,7 @@ EPLB_API eplb_status eplb_plan_get_rebalance_layer(const eplb_plan *plan, int32_
  * the first with the copies that are required, or fewer. layer: its index, or -1 for the mean over
  * the scored layers, when all copies go where they gain most. Writes the first `capacity` points
  * (points may be NULL when that is 0); `count` gets how many there are. The curve ends where the
- * search ended; the plan from nothing is not on it.
+ * search ended; the plan from nothing is on it only where nothing else needs as few copies.
  */
 EPLB_API eplb_status eplb_plan_get_curve(const eplb_plan *plan, int32_t layer,
                                          eplb_curve_point *points, int32_t capacity, int32_t *count,

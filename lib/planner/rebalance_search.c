@@ -150,6 +150,24 @@ static void add_point(eplb_rebalance_trace *trace, double value, int32_t copies)
     }
 }
 
+/* The plan from nothing may need fewer copies than all that was searched. */
+static void start_curve(eplb_rebalance_trace *trace, double value, int32_t copies)
+{
+    int32_t gone = 0;
+    if (trace->point[0].copies <= copies) {
+        return;
+    }
+    while (gone < trace->points &&
+           !(trace->point[gone].imbalance < value * (1.0 - EPLB_ROUNDING))) {
+        gone++;
+    }
+    int32_t kept = trace->points - gone;
+    kept -= kept == EPLB_CURVE_POINTS;
+    memmove(trace->point + 1, trace->point + gone, (size_t)kept * sizeof(*trace->point));
+    trace->point[0] = (eplb_curve_point){.copies = copies, .imbalance = value};
+    trace->points = kept + 1;
+}
+
 static bool end_level(void *context, int32_t level, int32_t copies, double value,
                       const int32_t *slots)
 {
@@ -332,6 +350,7 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     if (trace->copies < trace->result.copies_required) { /* fewer than mending took will do */
         trace->result.copies_required = trace->copies;
         trace->result.required_imbalance = s.value;
+        start_curve(trace, s.value, trace->copies);
     }
     trace->result.target_reached = reaches(w, s.value);
     eplb_rebalance_settle(w, trace->row);

@@ -178,6 +178,30 @@ static void no_more_copies_are_said_to_be_required_than_are_made(void **state)
     eplb_load_destroy(&load);
 }
 
+/* GPUs of four slots have three now, and the plan from nothing needs no copy at all. */
+static void a_curve_begins_with_the_copies_that_are_required(void **state)
+{
+    fixture *f = *state;
+    static const double loads[] = {3.0, 5.0, 8.0, 2.0, 7.0};
+    const int32_t row[] = {0, 1, 2, 3, 4, 0, 1, 2};
+    eplb_load *load = load_of(loads, 1, 5);
+    eplb_cluster *cluster = cluster_of(2, 3, 0);
+    eplb_cluster *before = cluster_of(2, 4, 0);
+    eplb_placement *current = placement_with_rows(before, row, 1, 5);
+    f->options.max_copies_per_layer = 1;
+    eplb_plan *plan = rebalance_of(load, cluster, current, NULL, &f->options);
+    int32_t count;
+    eplb_curve_point *points = curve_of(plan, 0, &count);
+    assert_int_equal(points[0].copies, rebalance_layer_of(plan, 0).copies_required);
+    assert_close(points[0].imbalance, rebalance_layer_of(plan, 0).required_imbalance, 1e-9);
+    free(points);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&before);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void layers_that_would_gain_less_than_asked_stay(void **state)
 {
     fixture *f = *state;
@@ -520,6 +544,7 @@ TEST_MAIN(with_fixture(more_copies_in_all_gain_more),
           with_fixture(limits_hold_with_a_target_that_needs_more),
           with_fixture(limits_do_not_keep_required_copies_away),
           with_fixture(no_more_copies_are_said_to_be_required_than_are_made),
+          with_fixture(a_curve_begins_with_the_copies_that_are_required),
           with_fixture(layers_that_would_gain_less_than_asked_stay),
           with_fixture(layers_that_would_gain_less_than_asked_miss_a_target),
           with_fixture(a_higher_price_buys_fewer_copies),
