@@ -70,6 +70,7 @@ eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subjec
                                        .layers_are_limited = values->max_copies_per_layer >= 0 ||
                                                              values->max_copies_per_gpu >= 0,
                                        .looks_for_fewest = plan_looks_for_fewest(values),
+                                       .has_min_gain = values->min_gain > 0.0,
                                        .terms = *subject->rebalance};
     plan_rebalance *rebalance = &self->rebalance;
     rebalance->info.struct_size = sizeof(rebalance->info);
@@ -120,8 +121,11 @@ static void print_choice(const plan_rebalance *self, FILE *out)
     if (self->target >= 0.0 && self->info.layers_missed > 0) {
         fprintf(out,
                 "The target %.10g is not reached in %" PRId32 " layer%s: these are as good as was "
-                "found.\n",
-                self->target, self->info.layers_missed, plural(self->info.layers_missed));
+                "found%s.\n",
+                self->target, self->info.layers_missed, plural(self->info.layers_missed),
+                self->is_limited || self->layers_are_limited || self->has_min_gain
+                    ? " within the limits given"
+                    : "");
     } else if (self->target >= 0.0) {
         fprintf(out, "Chosen: the fewest copies found that bring each layer to %.10g.\n",
                 self->target);

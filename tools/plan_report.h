@@ -50,6 +50,7 @@ typedef struct plan_rebalance {
     bool is_limited;         /* by a number of copies in all */
     bool layers_are_limited; /* or in a layer, or into a GPU */
     bool looks_for_fewest;   /* by exact optimisation */
+    bool has_min_gain;       /* layers that would gain less stay */
     double copy_price;
     price_terms terms;
     eplb_payoff payoff;

@@ -52,7 +52,8 @@ typedef struct eplb_rebalance_options {
      * eplb/price.h tells it from bytes, bandwidth and time. */
     double copy_price;
 
-    /* A layer whose imbalance would not fall by as much stays as it is, >= 0; default 0. */
+    /* A layer whose imbalance would not fall by as much stays as it is, also where it misses a
+     * target; >= 0, default 0. */
     double min_gain;
 
     /* Without a target, a layer this close to what a plan from nothing has is good enough, in units
@@ -113,7 +114,8 @@ typedef struct eplb_curve_point {
  *     cluster, or have other slots there; what is needed to make it valid is copied whatever the
  *     limits say. Closed slots (eplb/placement.h) are EPLB_ERROR_UNSUPPORTED.
  * planning: NULL for the defaults; not with groups, spread_nodes, a node_cost or
- *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED). A refiner takes part in the plan from nothing.
+ *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED). A refiner takes part in the plan from nothing,
+ *     during which progress is called with no layer done.
  *     Where no way is found to mend the current placement so that it keeps the limits of replicas
  *     and the pins, the layer gets the plan from nothing, whatever that copies.
  * rebalancing: NULL for the defaults.
@@ -143,10 +145,10 @@ EPLB_API eplb_status eplb_plan_get_rebalance_layer(const eplb_plan *plan, int32_
 
 /*
  * What other numbers of copies would have given: points with rising copies and falling imbalance,
- * the first with the copies that are required. layer: its index, or -1 for the mean over the scored
- * layers, when all copies go where they gain most. Writes the first `capacity` points (points may
- * be NULL when that is 0); `count` gets how many there are. The curve ends where the search ended;
- * the plan from nothing is not on it.
+ * the first with the copies that are required, or fewer. layer: its index, or -1 for the mean over
+ * the scored layers, when all copies go where they gain most. Writes the first `capacity` points
+ * (points may be NULL when that is 0); `count` gets how many there are. The curve ends where the
+ * search ended; the plan from nothing is on it only where nothing else needs as few copies.
  */
 EPLB_API eplb_status eplb_plan_get_curve(const eplb_plan *plan, int32_t layer,
                                          eplb_curve_point *points, int32_t capacity, int32_t *count,

@@ -288,13 +288,29 @@ static eplb_status rebalance(eplb_rebalance_job *job, eplb_error *error)
     return status;
 }
 
-/* The plan from nothing, without a word of progress: it is the smaller part. */
+/* While the plan from nothing is made. */
+typedef struct fresh_progress {
+    const eplb_plan_options *planning;
+    bool cancelled;
+} fresh_progress;
+
+/* No layer is done yet. */
+static int report_fresh(void *context, int32_t done, int32_t layers)
+{
+    fresh_progress *self = context;
+    (void)done;
+    self->cancelled = self->cancelled ||
+                      self->planning->progress(self->planning->progress_context, 0, layers) != 0;
+    return self->cancelled;
+}
+
 static eplb_status plan_fresh(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
-                              const eplb_cluster *cluster, const eplb_plan_options *planning,
+                              const eplb_cluster *cluster, fresh_progress *progress,
                               eplb_error *error)
 {
-    eplb_plan_options options = *planning;
-    options.progress = NULL;
+    eplb_plan_options options = *progress->planning;
+    options.progress = options.progress != NULL ? report_fresh : NULL;
+    options.progress_context = progress;
     return eplb_plan_create(out, hooks, load, cluster, NULL, &options, error);
 }
 
@@ -326,8 +342,9 @@ eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks, cons
         status = check_options(&options, error);
     }
     eplb_plan *plan = NULL;
+    fresh_progress progress = {.planning = &complete};
     if (status == EPLB_OK) {
-        status = plan_fresh(&plan, hooks, load, cluster, &complete, error);
+        status = plan_fresh(&plan, hooks, load, cluster, &progress, error);
     }
     if (status == EPLB_OK) {
         eplb_rebalance_job job = {.hooks = plan->hooks,
@@ -336,7 +353,8 @@ eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks, cons
                                   .current = current,
                                   .planning = &complete,
                                   .options = &options,
-                                  .plan = plan};
+                                  .plan = plan,
+                                  .cancelled = progress.cancelled};
         status = rebalance(&job, error);
     }
     if (status != EPLB_OK) {

@@ -140,15 +140,43 @@ static void add_point(eplb_rebalance_trace *trace, double value, int32_t copies)
 {
     bool falls = trace->points == 0 ||
                  value < trace->point[trace->points - 1].imbalance * (1.0 - EPLB_ROUNDING);
-    if (falls && trace->points < EPLB_CURVE_POINTS) {
+    if (!falls) {
+        return;
+    }
+    /* A level's best state may have fewer copies than those of the levels before: free moves. */
+    while (trace->points > 0 && trace->point[trace->points - 1].copies >= copies) {
+        trace->points--;
+    }
+    if (trace->points < EPLB_CURVE_POINTS) {
         trace->point[trace->points++] = (eplb_curve_point){.copies = copies, .imbalance = value};
     }
+}
+
+/* The plan from nothing may need fewer copies than all that was searched. */
+static void start_curve(eplb_rebalance_trace *trace, double value, int32_t copies)
+{
+    int32_t gone = 0;
+    if (trace->point[0].copies <= copies) {
+        return;
+    }
+    while (gone < trace->points &&
+           !(trace->point[gone].imbalance < value * (1.0 - EPLB_ROUNDING))) {
+        gone++;
+    }
+    int32_t kept = trace->points - gone;
+    kept -= kept == EPLB_CURVE_POINTS;
+    memmove(trace->point + 1, trace->point + gone, (size_t)kept * sizeof(*trace->point));
+    trace->point[0] = (eplb_curve_point){.copies = copies, .imbalance = value};
+    trace->points = kept + 1;
 }
 
 static bool end_level(void *context, int32_t level, int32_t copies, double value,
                       const int32_t *slots)
 {
     search *s = context;
+    if (s->most >= 0 && level > s->most) {
+        return false; /* the level with as many copies was empty */
+    }
     if (s->is_first) {
         add_point(s->trace, value, copies);
     }
@@ -318,7 +346,7 @@ static void improve(search *s)
     memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
     run(s, w->start);
     compare_with_fresh(s);
-    if (s->target <= 0.0 && s->value > before - options->min_gain) {
+    if (s->value > before - options->min_gain) {
         s->is_dropped = true;
         trace->result.from_fresh = 0;
         memcpy(trace->row, w->start, (size_t)w->job->shape.slots * sizeof(*w->start));
@@ -334,6 +362,11 @@ static void note(eplb_rebalance_worker *w, int32_t layer, double value)
     eplb_rebalance_trace *trace = &w->job->traces[layer];
     trace->copies = copies_from_home(w, layer, trace->row);
     trace->value = value;
+    if (trace->copies < trace->result.copies_required) { /* fewer than mending took will do */
+        trace->result.copies_required = trace->copies;
+        trace->result.required_imbalance = value;
+        start_curve(trace, value, trace->copies);
+    }
     trace->result.target_reached = reaches(w, value);
     eplb_rebalance_settle(w, trace->row);
 }
@@ -353,8 +386,7 @@ static void search_layer(eplb_rebalance_worker *w, int32_t layer)
     bool is_moved = required > 0 || s.value < trace->result.required_imbalance;
     bool may_see_more = (s.is_dropped && required > 0) ||
                         (trace->is_fresh_greedy && is_moved && trace->result.from_fresh == 0);
-    trace->is_open =
-        may_see_more && s.target <= 0.0 && eplb_rebalance_is_unlimited(w->job->options);
+    trace->is_open = may_see_more && eplb_rebalance_is_unlimited(w->job->options);
     note(w, layer, s.value);
 }
 
