@@ -142,22 +142,58 @@ eplb_status eplb_transfer_commit(eplb_transfer *transfer, eplb_error *error)
     return status;
 }
 
+/* Buffer slots that the GPU with most slots to be written needs when the layer is committed at
+ * once, which can always be done; `gpu` gets that GPU. */
+static int32_t whole_layer(const eplb_transfer *transfer, int32_t *gpu)
+{
+    const eplb_migration *migration = transfer->migration;
+    const int32_t *start = eplb_migration_map(migration, migration->start[transfer->layer]);
+    int32_t most = 0;
+    int32_t count = 0;
+    for (int32_t s = 0; s < transfer->slots; s++) {
+        bool is_first = s == 0 || transfer->gpu[s] != transfer->gpu[s - 1];
+        bool is_written = transfer->target[s] >= 0 && transfer->target[s] != start[s];
+        count = (is_first ? 0 : count) + (is_written ? 1 : 0);
+        if (count > most) {
+            most = count;
+            *gpu = transfer->gpu[s];
+        }
+    }
+    return most;
+}
+
+/* Ways round have led to where slots cannot be told apart any more. */
+static eplb_status refuse_layer(const eplb_transfer *transfer, eplb_error *error)
+{
+    int32_t gpu = 0;
+    int32_t most = whole_layer(transfer, &gpu);
+    return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                          "layer %d: slots wait for each other and none is spare; %d buffer slot%s "
+                          "on GPU %d %s enough for all of them, not %d",
+                          transfer->layer_id, most, most == 1 ? "" : "s", gpu,
+                          most == 1 ? "is" : "are", transfer->migration->options.buffer_slots);
+}
+
 eplb_status eplb_transfer_refuse(eplb_transfer *transfer, eplb_error *error)
 {
     int32_t slot = 0;
-    while (slot < transfer->slots - 1 &&
+    while (slot < transfer->slots &&
            (!eplb_transfer_may_write(transfer, slot) || !add_with_followers(transfer, slot, -1))) {
         slot++;
+    }
+    if (slot == transfer->slots) {
+        return refuse_layer(transfer, error);
     }
     int32_t worst = 0;
     for (int32_t g = 1; g < transfer->cluster->gpus; g++) {
         worst = transfer->buffered[g] > transfer->buffered[worst] ? g : worst;
     }
+    int32_t most = transfer->buffered[worst];
     return eplb_error_set(
         error, EPLB_ERROR_INFEASIBLE,
         "layer %d: expert %d for slot %d of GPU %d: %d slots wait for each other "
-        "and none is spare; %d buffer slots on GPU %d are enough for them, not %d",
+        "and none is spare; %d buffer slot%s on GPU %d %s enough for them, not %d",
         transfer->layer_id, transfer->target[slot], slot, transfer->gpu[slot],
-        transfer->batch_count, transfer->buffered[worst], worst,
+        transfer->batch_count, most, most == 1 ? "" : "s", worst, most == 1 ? "is" : "are",
         transfer->migration->options.buffer_slots);
 }

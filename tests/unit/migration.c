@@ -133,7 +133,34 @@ static void circle_without_buffer_and_spare_slot_is_refused(void **state)
     assert_null(migration);
     assert_string_equal(error.message,
                         "layer 0: expert 1 for slot 0 of GPU 0: 2 slots wait for each other and "
-                        "none is spare; 1 buffer slots on GPU 0 are enough for them, not 0");
+                        "none is spare; 1 buffer slot on GPU 0 is enough for them, not 0");
+}
+
+/* Ways round have been taken before nothing is left to do. */
+static void refusal_names_buffer_slots_that_are_enough(void **state)
+{
+    (void)state;
+    eplb_error error;
+    eplb_migration *migration = NULL;
+    eplb_cluster *cluster = make_cluster(3, 6, 0);
+    assert_ok(eplb_cluster_set_slots(cluster, 1, 4, NULL), NULL);
+    assert_ok(eplb_cluster_set_slots(cluster, 2, 3, NULL), NULL);
+    eplb_placement *from = make_placement(cluster, 1, 13);
+    eplb_placement *to = NULL;
+    set_row(from, 0, ROW(1, 7, 12, 10, 8, 3, 0, 9, 12, 11, 5, 2, 7));
+    assert_ok(eplb_placement_clone(&to, NULL, from, &error), &error);
+    set_row(to, 0, ROW(7, 12, 11, 0, 1, 10, 6, 3, 9, 2, 4, 5, 8));
+    eplb_migration_options options = options_of(EPLB_MIGRATION_STAGED, 1);
+    options.max_sends = 2;
+    assert_status(eplb_migration_create(&migration, NULL, from, to, &options, &error),
+                  EPLB_ERROR_INFEASIBLE, &error);
+    assert_string_equal(error.message, "layer 0: slots wait for each other and none is spare; 6 "
+                                       "buffer slots on GPU 0 are enough for all of them, not 1");
+    options.buffer_slots = 6;
+    assert_ok(eplb_migration_create(&migration, NULL, from, to, &options, &error), &error);
+    eplb_migration_destroy(&migration);
+    eplb_placement_destroy(&from);
+    eplb_placement_destroy(&to);
 }
 
 static void staged_copies_leave_the_old_map_until_the_commit(void **state)
@@ -365,6 +392,7 @@ TEST_MAIN(cmocka_unit_test(same_placement_needs_no_round),
           cmocka_unit_test(lent_slot_is_restored),
           cmocka_unit_test(staged_circle_larger_than_the_buffer_goes_through_a_spare_slot),
           cmocka_unit_test(circle_without_buffer_and_spare_slot_is_refused),
+          cmocka_unit_test(refusal_names_buffer_slots_that_are_enough),
           cmocka_unit_test(staged_copies_leave_the_old_map_until_the_commit),
           cmocka_unit_test(staged_layer_is_committed_in_parts_that_the_buffer_holds),
           cmocka_unit_test(renamed_slots_are_local_copies),
