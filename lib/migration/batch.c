@@ -79,14 +79,24 @@ static bool bring_twins(eplb_transfer *transfer, int32_t slot, int32_t most)
     return true;
 }
 
+/* Brings the slot of the GPU that waits for what `slot` holds: later it would have to come from
+ * another GPU. */
+static bool bring_local_heir(eplb_transfer *transfer, int32_t slot, int32_t most)
+{
+    int32_t heir = eplb_transfer_local_heir(transfer, slot);
+    return heir < 0 || (eplb_transfer_may_write(transfer, heir) &&
+                        add_slot(transfer, heir, transfer->target[heir], most));
+}
+
 /* Adds a slot and what must come with it; nothing where the buffer does not hold them. */
-static bool add_with_followers(eplb_transfer *transfer, int32_t slot, int32_t most)
+static bool add_with_followers(eplb_transfer *transfer, int32_t slot, int32_t most, bool sparing)
 {
     int32_t before = transfer->batch_count;
     bool fits = add_slot(transfer, slot, transfer->target[slot], most);
     for (int32_t i = before; fits && i < transfer->batch_count; i++) {
         fits = bring_heir(transfer, transfer->batch[i], most) &&
-               bring_twins(transfer, transfer->batch[i], most);
+               bring_twins(transfer, transfer->batch[i], most) &&
+               (!sparing || bring_local_heir(transfer, transfer->batch[i], most));
     }
     if (!fits) {
         shorten(transfer, before);
@@ -94,14 +104,22 @@ static bool add_with_followers(eplb_transfer *transfer, int32_t slot, int32_t mo
     return fits;
 }
 
-void eplb_transfer_choose(eplb_transfer *transfer)
+static void choose_rank(eplb_transfer *transfer, int32_t rank, bool sparing)
 {
     int32_t most = transfer->migration->options.buffer_slots;
+    for (int32_t s = 0; s < transfer->slots; s++) {
+        if (eplb_transfer_may_write(transfer, s) && eplb_transfer_rank(transfer, s) <= rank) {
+            (void)add_with_followers(transfer, s, most, sparing);
+        }
+    }
+}
+
+void eplb_transfer_choose(eplb_transfer *transfer, bool sparing)
+{
     for (int32_t rank = 0; rank < EPLB_TRANSFER_RANKS; rank++) {
-        for (int32_t s = 0; s < transfer->slots; s++) {
-            if (eplb_transfer_may_write(transfer, s) && eplb_transfer_rank(transfer, s) <= rank) {
-                (void)add_with_followers(transfer, s, most);
-            }
+        choose_rank(transfer, rank, sparing);
+        if (sparing && rank == 0) {
+            choose_rank(transfer, rank, false);
         }
     }
 }
@@ -177,8 +195,8 @@ static eplb_status refuse_layer(const eplb_transfer *transfer, eplb_error *error
 eplb_status eplb_transfer_refuse(eplb_transfer *transfer, eplb_error *error)
 {
     int32_t slot = 0;
-    while (slot < transfer->slots &&
-           (!eplb_transfer_may_write(transfer, slot) || !add_with_followers(transfer, slot, -1))) {
+    while (slot < transfer->slots && (!eplb_transfer_may_write(transfer, slot) ||
+                                      !add_with_followers(transfer, slot, -1, false))) {
         slot++;
     }
     if (slot == transfer->slots) {

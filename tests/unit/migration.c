@@ -163,6 +163,56 @@ static void refusal_names_buffer_slots_that_are_enough(void **state)
     eplb_placement_destroy(&to);
 }
 
+/* Experts 0 and 1 of GPU 0 change places, and so do 0, 1 and 2 of GPU 2. */
+static void slots_of_a_gpu_change_places_through_one_buffer_slot(void **state)
+{
+    (void)state;
+    rows what = {3, 3, 0, 4, ROW(0, 1, 3, 0, 1, 2, 0, 1, 2), ROW(1, 0, 3, 0, 1, 2, 1, 2, 0)};
+    eplb_migration *migration = migration_of(&what, NULL);
+    eplb_migration_info info = info_of(migration);
+    assert_int_equal(info.local_copies, 5);
+    assert_int_equal(info.node_copies, 0);
+    assert_int_equal(info.extra_copies, 0);
+    assert_int_equal(info.buffer_slots, 1);
+    assert_int_equal(info.rounds, 3);
+    assert_map(round_of(migration, 0).map_during, 0, 1, 3, 0, 1, 2, 0, 1, 2);
+    assert_map(round_of(migration, 1).map_during, -1, 1, 3, 0, 1, 2, -1, 1, 2);
+    assert_map(round_of(migration, 2).map_during, 1, -1, 3, 0, 1, 2, 1, -1, 2);
+    assert_int_equal(round_of(migration, 1).commit, 0);
+    assert_int_equal(round_of(migration, 2).commit, 1);
+    eplb_migration_destroy(&migration);
+}
+
+/* Without a buffer slot one of the two has to come from elsewhere. */
+static void slots_of_a_gpu_change_places_without_a_buffer(void **state)
+{
+    (void)state;
+    rows what = {2, 2, 0, 2, ROW(0, 1, 0, 1), ROW(1, 0, 0, 1)};
+    eplb_migration_options options = options_of(EPLB_MIGRATION_IN_PLACE, 0);
+    eplb_migration *migration = migration_of(&what, &options);
+    assert_int_equal(info_of(migration).local_copies, 1);
+    assert_int_equal(info_of(migration).node_copies, 1);
+    eplb_migration_destroy(&migration);
+}
+
+/* Slot 1 gets expert 2 from GPU 1, but not before slot 0 has read expert 1 there. */
+static void slot_is_read_inside_its_gpu_before_it_is_overwritten(void **state)
+{
+    (void)state;
+    rows what = {2, 2, 0, 3, ROW(0, 1, 1, 2), ROW(1, 2, 1, 0)};
+    eplb_migration_options options = options_of(EPLB_MIGRATION_IN_PLACE, 0);
+    rows spare = {3, 2, 0, 3, ROW(0, 1, 1, 2, 0, 1), ROW(1, 2, 1, 2, 0, 1)};
+    eplb_migration *migration = migration_of(&spare, &options);
+    assert_int_equal(info_of(migration).local_copies, 1);
+    assert_int_equal(info_of(migration).node_copies, 1);
+    eplb_migration_destroy(&migration);
+    options.buffer_slots = -1;
+    migration = migration_of(&what, &options);
+    assert_int_equal(info_of(migration).local_copies, 1);
+    assert_int_equal(info_of(migration).node_copies, 2);
+    eplb_migration_destroy(&migration);
+}
+
 static void staged_copies_leave_the_old_map_until_the_commit(void **state)
 {
     (void)state;
@@ -393,6 +443,9 @@ TEST_MAIN(cmocka_unit_test(same_placement_needs_no_round),
           cmocka_unit_test(staged_circle_larger_than_the_buffer_goes_through_a_spare_slot),
           cmocka_unit_test(circle_without_buffer_and_spare_slot_is_refused),
           cmocka_unit_test(refusal_names_buffer_slots_that_are_enough),
+          cmocka_unit_test(slots_of_a_gpu_change_places_through_one_buffer_slot),
+          cmocka_unit_test(slots_of_a_gpu_change_places_without_a_buffer),
+          cmocka_unit_test(slot_is_read_inside_its_gpu_before_it_is_overwritten),
           cmocka_unit_test(staged_copies_leave_the_old_map_until_the_commit),
           cmocka_unit_test(staged_layer_is_committed_in_parts_that_the_buffer_holds),
           cmocka_unit_test(renamed_slots_are_local_copies),
