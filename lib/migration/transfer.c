@@ -263,7 +263,8 @@ static eplb_status advance_directly(eplb_transfer *transfer, bool sparing, eplb_
 static eplb_status advance(eplb_transfer *transfer, eplb_error *error)
 {
     size_t before = transfer->migration->round_count;
-    bool can_spare = !transfer->staged || transfer->migration->options.buffer_slots != 1;
+    bool can_spare = transfer->is_sparing &&
+                     (!transfer->staged || transfer->migration->options.buffer_slots != 1);
     eplb_status status = can_spare ? advance_directly(transfer, true, error) : EPLB_OK;
     if (status == EPLB_OK && transfer->migration->round_count == before) {
         status = advance_directly(transfer, false, error);
@@ -296,7 +297,7 @@ static eplb_status finish(eplb_transfer *transfer, eplb_error *error)
     return status == EPLB_OK ? eplb_migration_add_round(migration, &round, error) : status;
 }
 
-eplb_status eplb_transfer_layer(eplb_transfer *transfer, int32_t layer, eplb_error *error)
+static eplb_status make_layer(eplb_transfer *transfer, int32_t layer, eplb_error *error)
 {
     eplb_migration *migration = transfer->migration;
     size_t first_copy = migration->copy_count;
@@ -324,4 +325,21 @@ eplb_status eplb_transfer_layer(eplb_transfer *transfer, int32_t layer, eplb_err
     }
     migration->info.extra_copies += (int64_t)(migration->copy_count - first_copy);
     return finish(transfer, error);
+}
+
+eplb_status eplb_transfer_layer(eplb_transfer *transfer, int32_t layer, eplb_error *error)
+{
+    eplb_migration *migration = transfer->migration;
+    const eplb_migration before = *migration;
+    transfer->is_sparing = true;
+    eplb_status status = make_layer(transfer, layer, error);
+    if (status != EPLB_ERROR_INFEASIBLE) {
+        return status;
+    }
+    migration->copy_count = before.copy_count;
+    migration->round_count = before.round_count;
+    migration->map_count = before.map_count;
+    migration->info = before.info;
+    transfer->is_sparing = false;
+    return make_layer(transfer, layer, error);
 }

@@ -18,6 +18,7 @@ typedef struct eplb_transfer {
     const eplb_placement *to;
     const eplb_cluster *cluster;
     bool staged;
+    bool is_sparing; /* slots wait until others of their GPU have been read from them */
     int32_t slots;
     int32_t experts;
     int32_t layer;
