@@ -195,6 +195,26 @@ static void slots_of_a_gpu_change_places_without_a_buffer(void **state)
     eplb_migration_destroy(&migration);
 }
 
+/* A ring that the buffer does not hold: slot 0 is overwritten before slot 2 has read it. */
+static void what_can_be_done_only_by_overwriting_earlier_is_done(void **state)
+{
+    (void)state;
+    eplb_error error;
+    eplb_migration *migration = NULL;
+    eplb_cluster *cluster = make_cluster(2, 3, 0);
+    assert_ok(eplb_cluster_set_slots(cluster, 1, 2, NULL), NULL);
+    eplb_placement *from = make_placement(cluster, 1, 5);
+    eplb_placement *to = NULL;
+    set_row(from, 0, ROW(1, 4, 0, 1, 2));
+    assert_ok(eplb_placement_clone(&to, NULL, from, &error), &error);
+    set_row(to, 0, ROW(0, 3, 1, 4, 2));
+    assert_ok(eplb_migration_create(&migration, NULL, from, to, NULL, &error), &error);
+    assert_ok(eplb_migration_check(migration, from, to, &error), &error);
+    eplb_migration_destroy(&migration);
+    eplb_placement_destroy(&from);
+    eplb_placement_destroy(&to);
+}
+
 /* Slot 1 gets expert 2 from GPU 1, but not before slot 0 has read expert 1 there. */
 static void slot_is_read_inside_its_gpu_before_it_is_overwritten(void **state)
 {
@@ -445,6 +465,7 @@ TEST_MAIN(cmocka_unit_test(same_placement_needs_no_round),
           cmocka_unit_test(refusal_names_buffer_slots_that_are_enough),
           cmocka_unit_test(slots_of_a_gpu_change_places_through_one_buffer_slot),
           cmocka_unit_test(slots_of_a_gpu_change_places_without_a_buffer),
+          cmocka_unit_test(what_can_be_done_only_by_overwriting_earlier_is_done),
           cmocka_unit_test(slot_is_read_inside_its_gpu_before_it_is_overwritten),
           cmocka_unit_test(staged_copies_leave_the_old_map_until_the_commit),
           cmocka_unit_test(staged_layer_is_committed_in_parts_that_the_buffer_holds),
