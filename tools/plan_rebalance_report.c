@@ -154,10 +154,11 @@ void plan_rebalance_print(const plan_report *self, FILE *out)
     plan_fewest_print(self, out);
     int64_t required = rebalance->info.copies_required;
     if (required > 0) {
-        fprintf(out, "%" PRId64 " of the copies %s needed for a valid placement.\n", required,
-                required == 1 ? "is" : "are");
+        fprintf(out, "%" PRId64 " of the copies %s needed for a valid placement, whatever %s.\n",
+                required, required == 1 ? "is" : "are", required == 1 ? "it gains" : "they gain");
     }
-    if (rebalance->payoff.copies > 0 && self->scored_layers > 0) {
+    if (rebalance->payoff.copies > 0 && self->scored_layers > 0 &&
+        (required == 0 || rebalance->payoff.gain_seconds > 0.0)) {
         price_print(&rebalance->terms, &rebalance->payoff, out);
     }
 }

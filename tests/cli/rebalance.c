@@ -215,7 +215,8 @@ static void copies_that_dead_gpus_require_are_told(void **state)
     assert_true(required > 0.0 && json_number(plan, "copies") == required);
     cJSON_Delete(plan);
     run_result result = run_line(*state, AGAIN " --dead-gpus 3 --max-copies 0");
-    assert_contains(result.out, " of the copies are needed for a valid placement.\n");
+    assert_contains(result.out, " of the copies are needed for a valid placement, "
+                                "whatever they gain.\n");
     run_release(&result);
 }
 
@@ -234,6 +235,20 @@ static void other_rules_plan_afresh(void **state)
 
 #define PREPARED(test) cmocka_unit_test_setup_teardown(test, setup, test_directory_teardown)
 
+/* Without GPU 1 the rest must hold its experts, and cannot be as even as before. */
+static void needed_copies_are_not_said_to_gain_nothing(void **state)
+{
+    test_write_text(test_join(*state, "log").text,
+                    "{\"step\":0,\"layer\":0,\"counts\":[4,4,2,2,2,2]}\n");
+    test_write_text(test_join(*state, "map").text, "[[0,1,2,3,4,5,0,1]]");
+    run_result result =
+        run_line(*state, "plan --load log --gpus 4 --slots 8 --current map --dead-gpus 1");
+    assert_contains(result.out, "\n2 of the copies are needed for a valid placement, whatever they "
+                                "gain.\n");
+    assert_null(strstr(result.out, "gain nothing"));
+    run_release(&result);
+}
+
 TEST_MAIN(PREPARED(target_is_reached_in_every_layer_with_few_copies),
           PREPARED(target_out_of_reach_is_told_and_no_error),
           PREPARED(a_target_missed_for_a_limit_is_not_called_the_best),
@@ -242,4 +257,5 @@ TEST_MAIN(PREPARED(target_is_reached_in_every_layer_with_few_copies),
           PREPARED(price_follows_from_bytes_bandwidth_and_time),
           PREPARED(curve_falls_from_the_current_imbalance),
           PREPARED(curve_is_one_line_with_its_knee), PREPARED(break_even_is_told_in_words),
-          PREPARED(copies_that_dead_gpus_require_are_told), PREPARED(other_rules_plan_afresh))
+          PREPARED(copies_that_dead_gpus_require_are_told), PREPARED(other_rules_plan_afresh),
+          IN_DIRECTORY(needed_copies_are_not_said_to_gain_nothing))
