@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds everything without a warning with gcc -O3 and -O0, clang -O2 and sanitizers, and with gcc
-# -O1 and without libyaml and GLPK, each from scratch below build-check/, and runs the tests of each build.
+# -O1 and without codecs and GLPK, each from scratch below build-check/, and runs the tests of each build.
 # Placements must be the same bytes in all of them: each compares its own with the golden ones.
 #
 # usage: sh tools/check.sh [tsan] [valgrind]    the words add slower runs
@@ -86,7 +86,7 @@ quietly "$root/install-deps.log" sh tools/install-deps.sh check || exit 1
 
 verify gcc gcc g++ '-Doptimization=3'
 verify gcc-O0 gcc g++ '--buildtype=debug' -t 4 --no-suite headers
-verify gcc-bare gcc g++ '-Doptimization=1 -Dyaml=disabled -Dilp=disabled' \
+verify gcc-bare gcc g++ '-Doptimization=1 -Dyaml=disabled -Dilp=disabled -Dgzip=disabled -Dzstd=disabled -Dzip=disabled' \
     --suite unit --suite golden --suite cli
 verify clang clang clang++ '-Doptimization=2'
 verify sanitize clang clang++ "$instrumented -Db_sanitize=address,undefined" -t 4

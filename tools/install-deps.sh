@@ -8,6 +8,7 @@
 set -eu
 
 build='gcc libc6-dev meson ninja-build pkg-config libcjson-dev libyaml-dev
+    zlib1g-dev libzstd-dev libminizip-dev
     libcmocka-dev libglpk-dev'
 check="$build g++ clang libclang-rt-dev valgrind python3"
 

@@ -3,7 +3,9 @@
  * Files: counts of tokens per expert that serving engines log, and the placement maps they load.
  * This is libeplb-format (pkg-config eplb-format); it needs libeplb.
  *
- * Inputs are opened read-only and read once, front to back ("-" is standard input). What a file
+ * Inputs are opened read-only and read once, front to back ("-" is standard input); those that are
+ * archives or have an index are read where it points, and cannot come from a pipe. What is
+ * compressed with gzip or zstd is unpacked while it is read. What a file
  * says is checked before it is believed: sizes against the limits of the read options, numbers
  * against their range, the shape of each row against the others. Errors name the file, the line (or
  * the byte), the layer and the expert, such as
@@ -74,6 +76,17 @@ typedef struct eplb_read_options {
     int32_t max_slots;   /* slots of a layer; default 1048576 */
     int64_t max_bytes;   /* a placement file or a snapshot; default 256 MiB. Other counts have no
                           * limit: they stream. */
+
+    /* Which array of a file that has several, such as .npz, by its name; NULL (default): there must
+     * be one only. Borrowed until the file is closed. */
+    const char *array;
+
+    /* Counts of slots: the placement that was in force when they were taken. Rows of the file must
+     * have as many counts as it has slots, and are handed out as those of its logical experts.
+     * Layers are found by their number, or, in formats that number MoE layers, by their order.
+     * Files that carry the map of their slots are folded by that one. NULL (default): counts are of
+     * logical experts. Borrowed until the file is closed. */
+    const eplb_placement *counted_under;
 } eplb_read_options;
 
 /* Writes the defaults. */
@@ -90,7 +103,8 @@ typedef struct eplb_counts_row {
 typedef struct eplb_counts_reader eplb_counts_reader;
 
 /*
- * Opens a file of counts and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
+ * Opens a file of counts, or a directory that is one recording of several ranks, such as
+ * TensorRT-LLM's, and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
  * more than one, fits. `path` is copied. Memory: one row and a buffer of 128 KiB, whatever the size
  * of the file (a column-major .npy needs a window of up to 4 KiB for each expert, at most 16 MiB in
  * all, and a snapshot lies in memory whole).
@@ -112,6 +126,10 @@ EPLB_API eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_ro
 
 /* Closes the file, frees the reader and sets the pointer to NULL. */
 EPLB_API void eplb_counts_close(eplb_counts_reader **reader);
+
+/* The rank whose tokens the file counts, as the file or its name says; -1: it does not, or has
+ * those of all ranks. */
+EPLB_API int32_t eplb_counts_rank(const eplb_counts_reader *reader);
 
 /* Number of all hidden layers of the model, as the file says; 0: it does not. */
 EPLB_API int32_t eplb_counts_model_layers(const eplb_counts_reader *reader);

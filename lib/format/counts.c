@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/memory.h"
-#include "format/format.h"
+#include "format/counted_under.h"
 
 struct eplb_counts_reader {
     eplb_reading reading;
     const eplb_format *format;
+    eplb_counted_under fold;
     eplb_status finished; /* EPLB_OK while rows may come */
 };
 
@@ -26,7 +27,13 @@ eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks, 
         eplb_free(&resolved, reader);
         return status;
     }
-    status = reader->format->counts.open(&reader->reading, error);
+    status = eplb_counted_under_resolve(&reader->reading, error);
+    if (status == EPLB_OK) {
+        status = reader->format->counts.open(&reader->reading, error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_counted_under_init(&reader->fold, &reader->reading, reader->format, error);
+    }
     if (status != EPLB_OK) {
         eplb_counts_close(&reader);
         return status;
@@ -41,7 +48,13 @@ eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_row *row, e
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "counts: no reader or no row");
     }
     if (reader->finished == EPLB_OK) {
-        reader->finished = reader->format->counts.next(&reader->reading, row, error);
+        eplb_status status = reader->format->counts.next(&reader->reading, row, error);
+        if (status == EPLB_OK) {
+            status = eplb_counted_under_fold(&reader->fold, row, error);
+        } else if (status == EPLB_END) {
+            status = eplb_counted_under_finish(&reader->fold, error);
+        }
+        reader->finished = status;
     } else if (reader->finished != EPLB_END) {
         return eplb_error_set(error, reader->finished, "%s: an earlier read failed",
                               reader->reading.input.name);
@@ -58,6 +71,7 @@ void eplb_counts_close(eplb_counts_reader **reader)
     eplb_hooks hooks = self->reading.hooks;
     self->format->counts.close(&self->reading);
     eplb_reading_close(&self->reading);
+    eplb_free(&hooks, self->fold.counts);
     eplb_free(&hooks, self);
     *reader = NULL;
 }
@@ -65,6 +79,11 @@ void eplb_counts_close(eplb_counts_reader **reader)
 int32_t eplb_counts_model_layers(const eplb_counts_reader *reader)
 {
     return reader->reading.model_layers;
+}
+
+int32_t eplb_counts_rank(const eplb_counts_reader *reader)
+{
+    return reader->reading.rank;
 }
 
 const eplb_format *eplb_counts_format(const eplb_counts_reader *reader)

@@ -9,6 +9,7 @@
 #include <eplb/format.h>
 
 #include "format/input.h"
+#include "format/listing.h"
 #include "format/map.h"
 #include "format/text.h"
 
@@ -16,6 +17,7 @@
 #define EPLB_FORMATS(X)                                                                            \
     X(sglang)                                                                                      \
     X(npy)                                                                                         \
+    X(npz)                                                                                         \
     X(csv)                                                                                         \
     X(jsonl)                                                                                       \
     X(trtllm)                                                                                      \
@@ -24,13 +26,18 @@
     X(omni)                                                                                        \
     X(snapshot)
 
-/* An open file that is being read. `options` are complete and checked. */
+/* An open file that is being read. `options` are complete and checked; options.experts is how many
+ * counts a row must have (0: not known), which are slots where the counts are to be folded. */
 typedef struct eplb_reading {
     eplb_hooks hooks;
     eplb_read_options options;
-    eplb_input input;
-    int32_t model_layers; /* that the file is of, as its counts say; 0: they do not */
-    void *state;          /* the format's own, between open and close */
+    int32_t logical_experts; /* that the caller knows of; 0: not known */
+    eplb_input input;        /* of a directory: its name, and no bytes */
+    eplb_listing *listing;   /* NULL unless a directory is read */
+    int32_t model_layers;    /* that the file is of, as its counts say; 0: they do not */
+    int32_t rank;            /* whose counts the file has; -1: it does not say, or all ranks */
+    bool is_folded;          /* the file has the map of its slots: rows are logical experts */
+    void *state;             /* the format's own, between open and close */
 } eplb_reading;
 
 /* The beginning of a file, without a byte order mark. data[size] is readable and 0. */
@@ -55,6 +62,9 @@ struct eplb_format {
         void (*close)(eplb_reading *reading);
         /* Rows may be shorter than the number of experts: what is missing is 0. */
         bool short_rows;
+        /* Whether the files of a directory are one recording of this format, which open then finds
+         * in reading->listing. NULL: no such recordings. */
+        bool (*probe_directory)(const eplb_listing *listing);
     } counts;
 
     struct {
@@ -71,16 +81,23 @@ EPLB_FORMATS(EPLB_DECLARE_FORMAT)
 #undef EPLB_DECLARE_FORMAT
 
 /*
- * Opens a file and finds out its format among those that do what is `wanted`, unless the options
- * name it. On failure nothing is left open.
+ * Opens a file, or a directory, and finds out its format among those that do what is `wanted`,
+ * unless the options name it. On failure nothing is left open.
  */
 eplb_status eplb_reading_open(eplb_reading *reading, const eplb_hooks *hooks, const char *path,
                               const eplb_read_options *options, uint32_t wanted,
                               const eplb_format **format, eplb_error *error);
 void eplb_reading_close(eplb_reading *reading);
 
-/* Reads the rest of the file, but for a byte order mark, into one NUL-terminated text that is the
- * caller's. EPLB_ERROR_LIMIT beyond options.max_bytes. */
+/* Opens a file of the directory that is being read, with the same options. */
+eplb_status eplb_reading_open_child(const eplb_reading *parent, const char *name,
+                                    eplb_reading *child, eplb_error *error);
+
+/* Whether a format reads the directory as one recording. */
+bool eplb_is_recording(const eplb_listing *listing);
+
+/* Reads the rest of the file, but for a byte order mark at its start, into one NUL-terminated text
+ * that is the caller's. EPLB_ERROR_LIMIT beyond options.max_bytes. */
 eplb_status eplb_reading_read_all(eplb_reading *reading, char **text, size_t *length,
                                   eplb_error *error);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "format/codec.h"
 #include "format/display_name.h"
 
 #define BUFFER_SIZE ((size_t)128 << 10)
@@ -56,6 +57,9 @@ eplb_status eplb_input_open(eplb_input *input, const eplb_hooks *hooks, const ch
         input->start = input->cursor = input->limit = input->buffer;
         status = open_file(input, path, error);
     }
+    if (status == EPLB_OK) {
+        status = eplb_codec_wrap(input, error);
+    }
     if (status != EPLB_OK) {
         eplb_input_close(input);
     }
@@ -73,8 +77,29 @@ void eplb_input_from_memory(eplb_input *input, char *name, const char *data, siz
     input->line = 1;
 }
 
+eplb_status eplb_input_from_stream(eplb_input *input, const eplb_hooks *hooks, char *name,
+                                   eplb_stream *stream, eplb_error *error)
+{
+    char *buffer = eplb_alloc(hooks, BUFFER_SIZE + 1, 1);
+    if (buffer == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_hooks kept = *hooks;
+    buffer[0] = '\0';
+    eplb_input_from_memory(input, name, buffer, 0);
+    input->hooks = kept;
+    input->buffer = buffer;
+    input->at_end = false;
+    input->stream = stream;
+    return EPLB_OK;
+}
+
 void eplb_input_close(eplb_input *input)
 {
+    if (input->stream != NULL) {
+        input->stream->close(input->stream);
+        input->stream = NULL;
+    }
     if (input->owns_fd) {
         (void)close(input->fd);
         input->owns_fd = false;
@@ -82,6 +107,25 @@ void eplb_input_close(eplb_input *input)
     eplb_free(&input->hooks, input->buffer);
     eplb_free(&input->hooks, input->name);
     input->buffer = input->name = NULL;
+}
+
+/* Reads what comes next, at most `size` bytes. */
+static eplb_status read_bytes(eplb_input *input, char *data, size_t size, size_t *got,
+                              eplb_error *error)
+{
+    *got = 0;
+    if (input->stream != NULL) {
+        return input->stream->read(input->stream, data, size, got, error);
+    }
+    ssize_t result;
+    do {
+        result = read(input->fd, data, size);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0) {
+        return io_error(error, input->name, "read");
+    }
+    *got = (size_t)result;
+    return EPLB_OK;
 }
 
 eplb_status eplb_input_fill(eplb_input *input, eplb_error *error)
@@ -93,15 +137,13 @@ eplb_status eplb_input_fill(eplb_input *input, eplb_error *error)
     input->start_offset = eplb_input_offset(input, input->cursor);
     memmove(input->buffer, input->cursor, unread);
     input->start = input->cursor = input->buffer;
-    ssize_t got;
-    do {
-        got = read(input->fd, input->buffer + unread, BUFFER_SIZE - unread);
-    } while (got < 0 && errno == EINTR);
-    size_t added = got > 0 ? (size_t)got : 0;
+    size_t added;
+    eplb_status status =
+        read_bytes(input, input->buffer + unread, BUFFER_SIZE - unread, &added, error);
     input->limit = input->buffer + unread + added;
     input->buffer[unread + added] = '\0';
-    if (got < 0) {
-        return io_error(error, input->name, "read");
+    if (status != EPLB_OK) {
+        return status;
     }
     input->at_end = added == 0;
     return EPLB_OK;
@@ -130,7 +172,7 @@ eplb_status eplb_input_skip_bom(eplb_input *input, eplb_error *error)
 bool eplb_input_size(const eplb_input *input, uint64_t *size)
 {
     struct stat status;
-    if (fstat(input->fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+    if (input->stream != NULL || fstat(input->fd, &status) != 0 || !S_ISREG(status.st_mode) ||
         (uint64_t)status.st_size < input->origin) {
         return false;
     }

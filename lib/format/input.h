@@ -13,14 +13,17 @@
 #include <eplb/hooks.h>
 #include <eplb/status.h>
 
+#include "format/stream.h"
+
 /* Bytes that can be looked at before reading starts, and the longest line or token that can be in
  * the buffer as a whole. */
 #define EPLB_INPUT_PREFIX ((size_t)64 << 10)
 
 typedef struct eplb_input {
     eplb_hooks hooks;
-    char *name;   /* for messages, not for opening */
-    char *buffer; /* NULL: the bytes are the caller's and complete */
+    char *name;          /* for messages, not for opening */
+    char *buffer;        /* NULL: the bytes are the caller's and complete */
+    eplb_stream *stream; /* the input's own, where its bytes come from; NULL: the file */
     int fd;
     bool owns_fd;
     bool at_end;        /* no byte follows `limit` */
@@ -33,12 +36,18 @@ typedef struct eplb_input {
     uint64_t line_offset; /* where that line begins */
 } eplb_input;
 
-/* Opens a file read-only; "-" is standard input. EPLB_ERROR_IO for what cannot be read. */
+/* Opens a file read-only; "-" is standard input. What is compressed is unpacked (codec.h), and
+ * offsets are those of the unpacked bytes. EPLB_ERROR_IO for what cannot be read. */
 eplb_status eplb_input_open(eplb_input *input, const eplb_hooks *hooks, const char *path,
                             eplb_error *error);
 
 /* Makes an input of bytes in memory, which must outlive it; data[size] must be 0. `name` too. */
 void eplb_input_from_memory(eplb_input *input, char *name, const char *data, size_t size);
+
+/* Makes an input of a stream, which it owns from then on, as it does `name`. On failure both are
+ * still the caller's, and the input is as it was. */
+eplb_status eplb_input_from_stream(eplb_input *input, const eplb_hooks *hooks, char *name,
+                                   eplb_stream *stream, eplb_error *error);
 
 void eplb_input_close(eplb_input *input);
 
@@ -52,7 +61,8 @@ eplb_status eplb_input_need(eplb_input *input, size_t size, eplb_error *error);
 /* Steps over a UTF-8 byte order mark; only before anything else is read. */
 eplb_status eplb_input_skip_bom(eplb_input *input, eplb_error *error);
 
-/* Size of the file in bytes; false when it is none that can be read at any place. */
+/* Size of the file in bytes; false when it is none that can be read at any place, as a pipe or a
+ * compressed file. */
 bool eplb_input_size(const eplb_input *input, uint64_t *size);
 
 /* Reads `size` bytes at `offset`, whatever the cursor. EPLB_ERROR_PARSE when the file is shorter.

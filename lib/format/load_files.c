@@ -170,7 +170,9 @@ static eplb_status read_file(eplb_load_files *self, const file_pass *pass, eplb_
     eplb_counts_reader *reader;
     eplb_status status = eplb_counts_open(&reader, &self->hooks, pass->path, &self->options, error);
     if (status == EPLB_OK) {
-        status = read_rows(self, pass, reader, error);
+        status =
+            eplb_ranks_add(&self->ranks, &self->hooks, pass->path, eplb_counts_rank(reader), error);
+        status = status == EPLB_OK ? read_rows(self, pass, reader, error) : status;
         eplb_counts_close(&reader);
     }
     return status == EPLB_OK ? check_layers(self, pass->path, error) : status;
@@ -187,6 +189,10 @@ static eplb_status read_files(eplb_load_files *self, const eplb_source_text *sou
             status = check_steps(self, pass->path, source->paths[0], error);
         }
     }
+    if (status == EPLB_OK) {
+        status = eplb_ranks_check(&self->ranks, error);
+    }
+    eplb_ranks_clear(&self->ranks, &self->hooks);
     return status;
 }
 

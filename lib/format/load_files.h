@@ -13,6 +13,7 @@ typedef struct eplb_load_files {
     bool all_model_layers;    /* every file so far lists them */
     int32_t model_layers;     /* as the files say; 0: none does, or they do not agree */
     eplb_row_width width;     /* of every file */
+    eplb_ranks ranks;         /* of the source that is being read */
     bool *has_layer;          /* [options.max_layers], the layers of every file */
     const char *first_path;   /* the file that said so; NULL: none was read */
     int64_t *layer_rows;      /* [options.max_layers], of the file that is being read */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts as a NumPy array, [layers, experts] or [steps, layers, experts]. An array in C order
  * streams; one in Fortran order has the counts of one row far apart, so a window of each expert's
- * plane is read at its place in the file. */
+ * plane is read at its place in the file, or all of it held where that cannot be done. */
 #include <float.h>
 
 #include "base/memory.h"
@@ -81,21 +81,40 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Windows need a file of which any part can be read, and the right size. */
-static eplb_status open_windows(npy *self, const eplb_reading *reading, eplb_error *error)
+static eplb_status check_size(const eplb_reading *reading, uint64_t size, uint64_t expected,
+                              eplb_error *error)
 {
-    const char *name = reading->input.name;
+    return size == expected
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %llu bytes, expected %llu",
+                                reading->input.name, (unsigned long long)size,
+                                (unsigned long long)expected);
+}
+
+/* Of a pipe, or what is unpacked, no part can be read again: one window of everything. */
+static eplb_status hold_array(npy *self, eplb_reading *reading, uint64_t expected,
+                              eplb_error *error)
+{
+    size_t size;
+    eplb_status status = eplb_reading_read_all(reading, &self->windows, &size, error);
+    self->window_rows = self->window_end = self->rows;
+    return status == EPLB_OK ? check_size(reading, self->header.data_offset + size, expected, error)
+                             : status;
+}
+
+/* Windows need a file of which any part can be read, and the right size. */
+static eplb_status open_windows(npy *self, eplb_reading *reading, eplb_error *error)
+{
     size_t item = self->header.size;
     size_t experts = (size_t)self->experts;
     uint64_t expected = self->header.data_offset + self->rows * experts * item;
     uint64_t size;
     if (!eplb_input_size(&reading->input, &size)) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "%s: an array in Fortran order cannot be read from a pipe", name);
+        return hold_array(self, reading, expected, error);
     }
-    if (size != expected) {
-        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %llu bytes, expected %llu", name,
-                              (unsigned long long)size, (unsigned long long)expected);
+    eplb_status status = check_size(reading, size, expected, error);
+    if (status != EPLB_OK) {
+        return status;
     }
     size_t rows = smaller(WINDOW_SIZE / item, WINDOWS_SIZE / item / experts);
     self->window_rows = smaller(rows, self->rows);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "format/display_name.h"
 #include "format/format.h"
 #include "format/options.h"
 
@@ -95,29 +96,119 @@ static eplb_status choose_format(eplb_reading *reading, uint32_t wanted, const e
     return EPLB_OK;
 }
 
+static bool fits_directory(const eplb_format *format, const eplb_listing *listing)
+{
+    return format->counts.probe_directory != NULL && format->counts.probe_directory(listing);
+}
+
+/* The format that reads a directory. */
+static eplb_status choose_directory_format(const eplb_reading *reading, const eplb_format **found,
+                                           eplb_error *error)
+{
+    const eplb_format *named = reading->options.format;
+    const char *name = reading->input.name;
+    if (named != NULL && named->counts.probe_directory == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "%s: a directory, which is no recording of %s: give its files", name,
+                              named->name);
+    }
+    const eplb_format *format;
+    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
+        if (format == named || (named == NULL && fits_directory(format, reading->listing))) {
+            *found = format;
+            return EPLB_OK;
+        }
+    }
+    return eplb_error_set(error, EPLB_ERROR_IO, "%s: cannot read: Is a directory", name);
+}
+
+/* The input of a directory has a name only. */
+static eplb_status open_directory(eplb_reading *reading, const char *path,
+                                  const eplb_format **format, eplb_error *error)
+{
+    eplb_display_name shown = eplb_display_name_of(path);
+    eplb_listing *listing = eplb_alloc(&reading->hooks, 1, sizeof(*listing));
+    eplb_status status = listing != NULL ? eplb_listing_read(listing, &reading->hooks, path, error)
+                                         : eplb_out_of_memory(error);
+    if (status != EPLB_OK) {
+        eplb_free(&reading->hooks, listing);
+        return status;
+    }
+    reading->listing = listing;
+    char *name = eplb_alloc(&reading->hooks, strlen(shown.text) + 1, 1);
+    eplb_input_from_memory(&reading->input, name, "", 0);
+    reading->input.hooks = reading->hooks;
+    if (name == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    strcpy(name, shown.text);
+    return choose_directory_format(reading, format, error);
+}
+
+static eplb_status open_file(eplb_reading *reading, const char *path, uint32_t wanted,
+                             const eplb_format **format, eplb_error *error)
+{
+    eplb_status status = eplb_input_open(&reading->input, &reading->hooks, path, error);
+    return status == EPLB_OK ? choose_format(reading, wanted, format, error) : status;
+}
+
 eplb_status eplb_reading_open(eplb_reading *reading, const eplb_hooks *hooks, const char *path,
                               const eplb_read_options *options, uint32_t wanted,
                               const eplb_format **format, eplb_error *error)
 {
     memset(reading, 0, sizeof(*reading));
-    reading->hooks = eplb_hooks_resolve(hooks);
+    reading->hooks = reading->input.hooks = eplb_hooks_resolve(hooks);
+    reading->rank = -1;
     eplb_status status = eplb_read_options_resolve(options, &reading->options, error);
+    reading->logical_experts = reading->options.experts;
     if (status == EPLB_OK) {
-        status = eplb_input_open(&reading->input, &reading->hooks, path, error);
+        status = wanted == EPLB_FORMAT_READS_COUNTS && eplb_is_directory(path)
+                     ? open_directory(reading, path, format, error)
+                     : open_file(reading, path, wanted, format, error);
     }
-    if (status != EPLB_OK) {
-        return status;
-    }
-    status = choose_format(reading, wanted, format, error);
     if (status != EPLB_OK) {
         eplb_reading_close(reading);
     }
     return status;
 }
 
+eplb_status eplb_reading_open_child(const eplb_reading *parent, const char *name,
+                                    eplb_reading *child, eplb_error *error)
+{
+    *child = (eplb_reading){.hooks = parent->hooks,
+                            .options = parent->options,
+                            .logical_experts = parent->logical_experts,
+                            .input = {.hooks = parent->hooks},
+                            .rank = -1};
+    char *path = eplb_listing_path(parent->listing, name);
+    if (path == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_input_open(&child->input, &parent->hooks, path, error);
+    eplb_free(&parent->hooks, path);
+    return status;
+}
+
 void eplb_reading_close(eplb_reading *reading)
 {
     eplb_input_close(&reading->input);
+    if (reading->listing != NULL) {
+        eplb_listing listing = *reading->listing;
+        eplb_free(&reading->hooks, reading->listing);
+        eplb_listing_clear(&listing);
+        reading->listing = NULL;
+    }
+}
+
+bool eplb_is_recording(const eplb_listing *listing)
+{
+    const eplb_format *format;
+    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
+        if (fits_directory(format, listing)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Doubles the buffer, at most to one byte more than the limit and the final NUL. */
@@ -163,7 +254,8 @@ eplb_status eplb_reading_read_all(eplb_reading *reading, char **text, size_t *le
     size_t capacity = 0;
     *text = NULL;
     *length = 0;
-    eplb_status status = eplb_input_skip_bom(&reading->input, error);
+    bool at_start = eplb_input_offset(&reading->input, reading->input.cursor) == 0;
+    eplb_status status = at_start ? eplb_input_skip_bom(&reading->input, error) : EPLB_OK;
     do {
         if (status == EPLB_OK) {
             status = grow_text(reading, text, *length, &capacity, error);

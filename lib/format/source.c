@@ -38,6 +38,21 @@ static eplb_status open_files(eplb_source *self, const eplb_read_options *option
     return status;
 }
 
+static eplb_status check_ranks(const eplb_source *self, eplb_error *error)
+{
+    eplb_ranks ranks = {0};
+    eplb_status status = EPLB_OK;
+    for (int32_t f = 0; f < self->text.files && status == EPLB_OK; f++) {
+        status = eplb_ranks_add(&ranks, &self->hooks, self->text.paths[f],
+                                eplb_counts_rank(self->files[f].reader), error);
+    }
+    if (status == EPLB_OK) {
+        status = eplb_ranks_check(&ranks, error);
+    }
+    eplb_ranks_clear(&ranks, &self->hooks);
+    return status;
+}
+
 eplb_status eplb_source_open(eplb_source **out, const eplb_hooks *hooks, const char *text,
                              const eplb_read_options *options, eplb_error *error)
 {
@@ -62,6 +77,9 @@ eplb_status eplb_source_open(eplb_source **out, const eplb_hooks *hooks, const c
     status = eplb_source_text_parse(&self->text, &resolved, text, error);
     if (status == EPLB_OK) {
         status = open_files(self, &complete, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_ranks(self, error);
     }
     if (status != EPLB_OK) {
         eplb_source_close(&self);

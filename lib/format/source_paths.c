@@ -1,55 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The files that a path of a source stands for. */
-#include <dirent.h>
-#include <errno.h>
 #include <sys/stat.h>
 
 #include "base/memory.h"
 #include "format/display_name.h"
+#include "format/format.h"
 #include "format/source_text.h"
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Steps over a number: *digits is its first digit that is not 0. Returns how many follow. */
-static size_t take_number(const char **text, const char **digits)
-{
-    *text += strspn(*text, "0");
-    *digits = *text;
-    *text += strspn(*text, "0123456789");
-    return (size_t)(*text - *digits);
-}
-
-/* Compares names as people order them: runs of digits as numbers, the rest byte by byte. */
-static int compare_names(const char *a, const char *b)
-{
-    const char *first = a;
-    const char *second = b;
-    while (*first != '\0' && *second != '\0') {
-        if (!is_digit(*first) || !is_digit(*second)) {
-            if (*first != *second) {
-                return (unsigned char)*first < (unsigned char)*second ? -1 : 1;
-            }
-            first++;
-            second++;
-            continue;
-        }
-        const char *digits[2];
-        size_t length = take_number(&first, &digits[0]);
-        size_t other = take_number(&second, &digits[1]);
-        int order =
-            length != other ? (length < other ? -1 : 1) : strncmp(digits[0], digits[1], length);
-        if (order != 0) {
-            return order;
-        }
-    }
-    if (*first != *second) {
-        return *first == '\0' ? -1 : 1;
-    }
-    return strcmp(a, b);
-}
 
 static bool make_room(eplb_source_text *self)
 {
@@ -74,94 +30,58 @@ static bool make_room(eplb_source_text *self)
 static eplb_file_id id_of(const char *path)
 {
     struct stat entry;
-    bool is_file =
-        !eplb_is_standard_input(path) && stat(path, &entry) == 0 && S_ISREG(entry.st_mode);
-    return is_file ? (eplb_file_id){.device = entry.st_dev, .number = entry.st_ino}
-                   : (eplb_file_id){0};
+    bool can_be_told = !eplb_is_standard_input(path) && stat(path, &entry) == 0 &&
+                       (S_ISREG(entry.st_mode) || S_ISDIR(entry.st_mode));
+    return can_be_told ? (eplb_file_id){.device = entry.st_dev, .number = entry.st_ino}
+                       : (eplb_file_id){0};
 }
 
-/* Puts a path of its own memory into the list at `place`. */
-static eplb_status insert_path(eplb_source_text *self, int32_t place, const char *directory,
-                               const char *name, eplb_error *error)
+/* Appends a path, which becomes the list's even on failure. */
+static eplb_status append_path(eplb_source_text *self, char *path, eplb_error *error)
 {
+    if (path == NULL || !make_room(self)) {
+        eplb_free(&self->hooks, path);
+        return eplb_out_of_memory(error);
+    }
     if (self->files == EPLB_MAX_SOURCE_FILES) {
-        return eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: more than %d files in a source",
-                              eplb_display_name_of(directory).text, EPLB_MAX_SOURCE_FILES);
+        eplb_status status =
+            eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: more than %d files in a source",
+                           eplb_display_name_of(path).text, EPLB_MAX_SOURCE_FILES);
+        eplb_free(&self->hooks, path);
+        return status;
     }
-    if (!make_room(self)) {
-        return eplb_out_of_memory(error);
-    }
-    size_t length = strlen(directory);
-    char *path = eplb_alloc(&self->hooks, length + strlen(name) + 2, 1);
-    if (path == NULL) {
-        return eplb_out_of_memory(error);
-    }
-    memcpy(path, directory, length);
-    if (name[0] != '\0' && directory[length - 1] != '/') {
-        path[length++] = '/';
-    }
-    strcpy(path + length, name);
-    size_t behind = (size_t)(self->files - place);
-    memmove(self->paths + place + 1, self->paths + place, behind * sizeof(*self->paths));
-    memmove(self->ids + place + 1, self->ids + place, behind * sizeof(*self->ids));
-    self->paths[place] = path;
-    self->ids[place] = id_of(path);
+    self->paths[self->files] = path;
+    self->ids[self->files] = id_of(path);
     self->files++;
     return EPLB_OK;
 }
 
-/* Where a name of a directory goes among those of it that are in the list from `first` on.
- * `prefix` is the length of what precedes their names. */
-static int32_t place_of(const eplb_source_text *self, int32_t first, size_t prefix,
-                        const char *name)
+static eplb_status append_copy(eplb_source_text *self, const char *path, eplb_error *error)
 {
-    int32_t low = first;
-    int32_t high = self->files;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (compare_names(self->paths[middle] + prefix, name) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    size_t size = strlen(path) + 1;
+    char *copy = eplb_alloc(&self->hooks, size, 1);
+    return append_path(self, copy != NULL ? memcpy(copy, path, size) : NULL, error);
 }
 
-static eplb_status add_entries(eplb_source_text *self, const char *directory, DIR *entries,
-                               eplb_error *error)
-{
-    size_t length = strlen(directory);
-    size_t prefix = directory[length - 1] == '/' ? length : length + 1;
-    int32_t first = self->files;
-    const struct dirent *entry;
-    eplb_status status = EPLB_OK;
-    while (errno = 0, status == EPLB_OK && (entry = readdir(entries)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            int32_t place = place_of(self, first, prefix, entry->d_name);
-            status = insert_path(self, place, directory, entry->d_name, error);
-        }
-    }
-    if (status == EPLB_OK && errno != 0) {
-        return eplb_error_set(error, EPLB_ERROR_IO, "%s: cannot list: %s",
-                              eplb_display_name_of(directory).text, strerror(errno));
-    }
-    if (status == EPLB_OK && self->files == first) {
-        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: a directory without files",
-                              eplb_display_name_of(directory).text);
-    }
-    return status;
-}
-
+/* A directory is one recording if a format says so, else its files are one each. */
 static eplb_status add_directory(eplb_source_text *self, const char *directory, eplb_error *error)
 {
-    DIR *entries = opendir(directory);
-    if (entries == NULL) {
-        return eplb_error_set(error, EPLB_ERROR_IO, "%s: cannot open: %s",
-                              eplb_display_name_of(directory).text, strerror(errno));
+    eplb_listing listing;
+    eplb_status status = eplb_listing_read(&listing, &self->hooks, directory, error);
+    if (status != EPLB_OK) {
+        return status;
     }
-    eplb_status status = add_entries(self, directory, entries, error);
-    (void)closedir(entries);
+    if (listing.count == 0) {
+        status = eplb_error_set(error, EPLB_ERROR_DATA, "%s: a directory without files",
+                                eplb_display_name_of(directory).text);
+    } else if (eplb_is_recording(&listing)) {
+        status = append_copy(self, directory, error);
+    } else {
+        for (int32_t i = 0; i < listing.count && status == EPLB_OK; i++) {
+            status = append_path(self, eplb_listing_path(&listing, listing.names[i]), error);
+        }
+    }
+    eplb_listing_clear(&listing);
     return status;
 }
 
@@ -199,10 +119,7 @@ eplb_status eplb_source_text_add_path(eplb_source_text *self, const char *text, 
                                       eplb_error *error)
 {
     int32_t first = self->files;
-    struct stat entry;
-    bool is_directory =
-        !eplb_is_standard_input(path) && stat(path, &entry) == 0 && S_ISDIR(entry.st_mode);
     eplb_status status =
-        is_directory ? add_directory(self, path, error) : insert_path(self, first, path, "", error);
+        eplb_is_directory(path) ? add_directory(self, path, error) : append_copy(self, path, error);
     return status == EPLB_OK ? refuse_repeated(self, first, text, error) : status;
 }

@@ -139,7 +139,8 @@ const char *eplb_source_text_stream(const eplb_source_text *self)
     for (int32_t i = 0; i < self->files; i++) {
         struct stat status;
         if (eplb_is_standard_input(self->paths[i]) ||
-            (stat(self->paths[i], &status) == 0 && !S_ISREG(status.st_mode))) {
+            (stat(self->paths[i], &status) == 0 && !S_ISREG(status.st_mode) &&
+             !S_ISDIR(status.st_mode))) {
             return self->paths[i];
         }
     }

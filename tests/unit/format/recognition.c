@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "reading.h"
 
+#ifdef HAVE_ZIP
+#define NPZ "npz, "
+#else
+#define NPZ ""
+#endif
+
 static void assert_counts_refused(const char *path, const eplb_read_options *options,
                                   eplb_status expected, const char *part)
 {
@@ -17,7 +23,8 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
     for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
         test_write_text(path.text, contents[i]);
         assert_counts_refused(path.text, NULL, EPLB_ERROR_PARSE,
-                              "f: the content is of no known format of counts (sglang, npy, csv, "
+                              "f: the content is of no known format of counts (sglang, npy, " NPZ
+                              "csv, "
                               "jsonl, snapshot)");
     }
 }
@@ -124,9 +131,7 @@ static void standard_input_is_read(void **state)
     assert_ok(read_standard_input("format/counts.jsonl", true, &error), &error);
     assert_ok(read_standard_input("format/steps.npy", true, &error), &error);
     assert_ok(read_standard_input("format/steps_fortran.npy", false, &error), &error);
-    assert_status(read_standard_input("format/steps_fortran.npy", true, &error),
-                  EPLB_ERROR_UNSUPPORTED, &error);
-    assert_contains(error.message, "standard input: an array in Fortran order");
+    assert_ok(read_standard_input("format/steps_fortran.npy", true, &error), &error);
 }
 
 /* The writer holds the stream open: waiting for more than a line would never end. */

@@ -6,8 +6,8 @@
 static void formats_come_in_a_fixed_order(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sglang", "npy",  "csv",  "jsonl",   "trtllm",
-                                        "ascend", "vllm", "omni", "snapshot"};
+    static const char *const names[] = {"sglang", "npy",    "npz",  "csv",  "jsonl",
+                                        "trtllm", "ascend", "vllm", "omni", "snapshot"};
     size_t count = sizeof(names) / sizeof(names[0]);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(eplb_format_name(eplb_format_at(i)), names[i]);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "format/codec.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+typedef struct codec {
+    const char *name;
+    const char *magic;
+    size_t magic_size;
+    const char *library;
+    eplb_status (*open)(eplb_stream **stream, eplb_input *packed, eplb_error *error); /* NULL: not
+                                                                                       * built in */
+} codec;
+
+static const codec codecs[] = {
+    {"gzip", "\x1f\x8b", 2, "zlib",
+#ifdef EPLB_HAVE_ZLIB
+     eplb_gzip_open
+#else
+     NULL
+#endif
+    },
+    {"zstd", "\x28\xb5\x2f\xfd", 4, "libzstd",
+#ifdef EPLB_HAVE_ZSTD
+     eplb_zstd_open
+#else
+     NULL
+#endif
+    },
+};
+
+static const codec *find_codec(const eplb_input *input)
+{
+    for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
+        if (eplb_input_unread(input) >= codecs[i].magic_size &&
+            memcmp(input->cursor, codecs[i].magic, codecs[i].magic_size) == 0) {
+            return &codecs[i];
+        }
+    }
+    return NULL;
+}
+
+eplb_status eplb_codec_wrap(eplb_input *input, eplb_error *error)
+{
+    eplb_status status = eplb_input_need(input, 4, error);
+    const codec *found = status == EPLB_OK ? find_codec(input) : NULL;
+    if (found == NULL) {
+        return status;
+    }
+    if (found->open == NULL) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "%s: compressed with %s, and this build is without %s", input->name,
+                              found->name, found->library);
+    }
+    eplb_input *packed = eplb_alloc(&input->hooks, 1, sizeof(*packed));
+    if (packed == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    *packed = *input;
+    eplb_stream *stream;
+    status = found->open(&stream, packed, error);
+    if (status != EPLB_OK) {
+        eplb_free(&input->hooks, packed); /* the bytes are still the input's */
+        return status;
+    }
+    eplb_hooks hooks = input->hooks;
+    char *name = input->name;
+    eplb_input_from_memory(input, name, NULL, 0); /* file and buffer are the stream's now */
+    input->hooks = hooks;
+    status = eplb_input_from_stream(input, &hooks, name, stream, error);
+    if (status != EPLB_OK) {
+        stream->close(stream);
+    }
+    return status;
+}
+
+void eplb_codec_close_packed(eplb_input *packed)
+{
+    eplb_hooks hooks = packed->hooks;
+    packed->name = NULL; /* that of the unpacked input */
+    eplb_input_close(packed);
+    eplb_free(&hooks, packed);
+}
+
+eplb_status eplb_codec_fail(const eplb_input *packed, const char *codec_name, const char *what,
+                            eplb_error *error)
+{
+    return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: byte %llu of the %s data: %s", packed->name,
+                          (unsigned long long)eplb_input_offset(packed, packed->cursor), codec_name,
+                          what);
+}

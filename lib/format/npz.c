@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts as an array of a .npz archive: the reader of .npy on the content of an entry. */
+#include "base/memory.h"
+#include "format/format.h"
+#include "format/quote.h"
+#include "format/zip.h"
+
+#define SUFFIX ".npy"
+
+typedef struct npz {
+    eplb_zip zip;
+    eplb_reading array; /* what is read of the archive */
+    bool is_open;
+} npz;
+
+static bool ends_with(const char *name, size_t length, const char *suffix)
+{
+    size_t size = strlen(suffix);
+    return length > size && strcmp(name + length - size, suffix) == 0;
+}
+
+/* Whether the first entry is an array. */
+static bool probe(const eplb_probe *probe)
+{
+    const unsigned char *header = (const unsigned char *)probe->data;
+    if (probe->size < 30 || memcmp(header, EPLB_ZIP_MAGIC, EPLB_ZIP_MAGIC_SIZE) != 0) {
+        return false;
+    }
+    size_t length = header[26] + ((size_t)header[27] << 8);
+    char name[EPLB_INPUT_PREFIX];
+    if (length > probe->size - 30 || length >= sizeof(name)) {
+        return false;
+    }
+    memcpy(name, header + 30, length);
+    name[length] = '\0';
+    return ends_with(name, length, SUFFIX);
+}
+
+/* Appends " 'name'" of each array, as far as there is room. */
+static void list_arrays(const eplb_zip *zip, char *list, size_t size)
+{
+    list[0] = '\0';
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *name = zip->entries[i].name;
+        size_t length = strlen(name);
+        if (!ends_with(name, length, SUFFIX)) {
+            continue;
+        }
+        const char *text = eplb_quote_bytes(name, length - strlen(SUFFIX)).text;
+        if (strlen(list) + strlen(text) + 4 >= size) {
+            return;
+        }
+        strcat(strcat(strcat(list, " '"), text), "'");
+    }
+}
+
+/* The array that is asked for, by its name with or without .npy, or the only one. */
+static eplb_status choose_array(const eplb_zip *zip, const eplb_reading *reading,
+                                const eplb_zip_entry **entry, eplb_error *error)
+{
+    const char *wanted = reading->options.array;
+    size_t count = 0;
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *name = zip->entries[i].name;
+        size_t length = strlen(name);
+        bool is_array = ends_with(name, length, SUFFIX);
+        bool is_wanted = wanted == NULL || strcmp(name, wanted) == 0 ||
+                         (strncmp(name, wanted, strlen(wanted)) == 0 &&
+                          strcmp(name + strlen(wanted), SUFFIX) == 0);
+        if (is_array && is_wanted) {
+            *entry = &zip->entries[i];
+            count++;
+        }
+    }
+    if (count == 1) {
+        return EPLB_OK;
+    }
+    char list[150];
+    list_arrays(zip, list, sizeof(list));
+    return wanted != NULL
+               ? eplb_error_set(error, EPLB_ERROR_ARGUMENT, "%s: no array '%s' among%s",
+                                reading->input.name, eplb_quote_bytes(wanted, strlen(wanted)).text,
+                                list)
+               : eplb_error_set(error, EPLB_ERROR_ARGUMENT, "%s: %zu arrays, say which one:%s",
+                                reading->input.name, count, list);
+}
+
+/* The name of what is read, for messages: "file.npz: steps.npy". */
+static char *array_name(const eplb_reading *reading, const eplb_zip_entry *entry)
+{
+    eplb_quote quoted = eplb_quote_bytes(entry->name, strlen(entry->name));
+    const char *archive = reading->input.name;
+    char *name = eplb_alloc(&reading->hooks, strlen(archive) + strlen(quoted.text) + 3, 1);
+    return name != NULL ? strcat(strcat(strcpy(name, archive), ": "), quoted.text) : NULL;
+}
+
+static eplb_status open_array(npz *self, const eplb_reading *reading, eplb_error *error)
+{
+    const eplb_zip_entry *entry = NULL;
+    eplb_status status = choose_array(&self->zip, reading, &entry, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    eplb_stream *stream;
+    status = eplb_zip_read(&self->zip, entry, &stream, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    eplb_reading *array = &self->array;
+    array->hooks = reading->hooks;
+    array->options = reading->options;
+    array->rank = -1;
+    char *name = array_name(reading, entry);
+    status = name != NULL
+                 ? eplb_input_from_stream(&array->input, &reading->hooks, name, stream, error)
+                 : eplb_out_of_memory(error);
+    if (status != EPLB_OK) {
+        stream->close(stream);
+        eplb_free(&reading->hooks, name);
+        return status;
+    }
+    self->is_open = true;
+    return eplb_format_npy.counts.open(array, error);
+}
+
+static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
+{
+    npz *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
+    reading->state = self;
+    if (self == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = eplb_zip_open(&self->zip, &reading->hooks, &reading->input, error);
+    return status == EPLB_OK ? open_array(self, reading, error) : status;
+}
+
+static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
+{
+    npz *self = reading->state;
+    return eplb_format_npy.counts.next(&self->array, row, error);
+}
+
+static void close_counts(eplb_reading *reading)
+{
+    npz *self = reading->state;
+    if (self == NULL) {
+        return;
+    }
+    if (self->is_open) {
+        eplb_format_npy.counts.close(&self->array);
+        eplb_reading_close(&self->array);
+    }
+    eplb_zip_close(&self->zip);
+    eplb_free(&reading->hooks, self);
+}
+
+const eplb_format eplb_format_npz = {
+    .name = "npz",
+    .description = "NumPy archive with such an array",
+    .flags = EPLB_ZIP_READS_COUNTS,
+    .probe = probe,
+    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+};

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "format/zip.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <minizip/unzip.h>
+
+#include "base/memory.h"
+#include "format/quote.h"
+#include "format/zip_file.h"
+
+#define ENCRYPTED 1u /* of an entry's flags */
+#define STORED 0u
+#define DEFLATED 8u
+
+typedef struct entry_stream {
+    eplb_stream stream;
+    eplb_zip *zip;
+    const eplb_zip_entry *entry;
+} entry_stream;
+
+static eplb_status fail(const eplb_zip *zip, const char *entry, const char *what, eplb_error *error)
+{
+    const char *name = zip->input->name;
+    return entry == NULL
+               ? eplb_error_set(error, EPLB_ERROR_PARSE, "%s: zip archive: %s", name, what)
+               : eplb_error_set(error, EPLB_ERROR_PARSE, "%s: zip archive: entry '%s': %s", name,
+                                eplb_quote_bytes(entry, strlen(entry)).text, what);
+}
+
+static eplb_status make_room(eplb_zip *zip, eplb_error *error)
+{
+    if (zip->count < zip->capacity) {
+        return EPLB_OK;
+    }
+    size_t capacity = zip->capacity > 0 ? 2 * zip->capacity : 8;
+    eplb_zip_entry *entries = eplb_realloc(&zip->hooks, zip->entries, capacity, sizeof(*entries));
+    if (entries == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    zip->entries = entries;
+    zip->capacity = capacity;
+    return EPLB_OK;
+}
+
+/* Notes minizip's current entry. */
+static eplb_status add_entry(eplb_zip *zip, eplb_error *error)
+{
+    eplb_status status = make_room(zip, error);
+    unz_file_info64 info;
+    unz64_file_pos place;
+    if (status != EPLB_OK) {
+        return status;
+    }
+    if (unzGetCurrentFileInfo64(zip->archive, &info, NULL, 0, NULL, 0, NULL, 0) != UNZ_OK ||
+        unzGetFilePos64(zip->archive, &place) != UNZ_OK) {
+        return fail(zip, NULL, "a broken directory", error);
+    }
+    char *name = eplb_alloc_zeroed(&zip->hooks, info.size_filename + 1, 1);
+    if (name == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    zip->entries[zip->count++] = (eplb_zip_entry){.name = name,
+                                                  .size = info.uncompressed_size,
+                                                  .packed = info.compressed_size,
+                                                  .is_stored = info.compression_method == STORED &&
+                                                               (info.flag & ENCRYPTED) == 0,
+                                                  .is_encrypted = (info.flag & ENCRYPTED) != 0,
+                                                  .place = place.pos_in_zip_directory,
+                                                  .number = place.num_of_file};
+    if (unzGetCurrentFileInfo64(zip->archive, &info, name, info.size_filename + 1, NULL, 0, NULL,
+                                0) != UNZ_OK ||
+        strlen(name) != info.size_filename) {
+        return fail(zip, name, "a broken name", error);
+    }
+    return EPLB_OK;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    return strcmp(((const eplb_zip_entry *)a)->name, ((const eplb_zip_entry *)b)->name);
+}
+
+static eplb_status sort_entries(eplb_zip *zip, eplb_error *error)
+{
+    qsort(zip->entries, zip->count, sizeof(*zip->entries), compare_entries);
+    for (size_t i = 1; i < zip->count; i++) {
+        if (strcmp(zip->entries[i - 1].name, zip->entries[i].name) == 0) {
+            return fail(zip, zip->entries[i].name, "there twice", error);
+        }
+    }
+    return EPLB_OK;
+}
+
+static eplb_status read_directory(eplb_zip *zip, eplb_error *error)
+{
+    int result = unzGoToFirstFile(zip->archive);
+    while (result == UNZ_OK) {
+        eplb_status status = add_entry(zip, error);
+        if (status != EPLB_OK) {
+            return status;
+        }
+        result = unzGoToNextFile(zip->archive);
+    }
+    if (result != UNZ_END_OF_LIST_OF_FILE) {
+        return fail(zip, NULL, "a broken directory", error);
+    }
+    return zip->count > 0 ? sort_entries(zip, error) : fail(zip, NULL, "no entries", error);
+}
+
+eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *input,
+                          eplb_error *error)
+{
+    *zip = (eplb_zip){.hooks = *hooks, .input = input};
+    uint64_t size;
+    if (!eplb_input_size(input, &size)) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "%s: a zip archive cannot be read from a pipe or a compressed file",
+                              input->name);
+    }
+    zip->file = eplb_alloc_zeroed(hooks, 1, sizeof(*zip->file));
+    if (zip->file == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    zip->file->input = input;
+    zip->file->size = size;
+    zlib_filefunc64_def callbacks = eplb_zip_callbacks(zip->file);
+    zip->archive = unzOpen2_64("", &callbacks);
+    eplb_status status = zip->archive != NULL
+                             ? read_directory(zip, error)
+                             : fail(zip, NULL, "no directory at its end: was it cut?", error);
+    if (status != EPLB_OK) {
+        eplb_zip_close(zip);
+    }
+    return status;
+}
+
+void eplb_zip_close(eplb_zip *zip)
+{
+    if (zip->archive != NULL) {
+        (void)unzClose(zip->archive);
+    }
+    for (size_t i = 0; i < zip->count; i++) {
+        eplb_free(&zip->hooks, zip->entries[i].name);
+    }
+    eplb_free(&zip->hooks, zip->entries);
+    eplb_free(&zip->hooks, zip->file);
+    zip->archive = NULL;
+    zip->entries = NULL;
+    zip->count = 0;
+    zip->file = NULL;
+}
+
+const eplb_zip_entry *eplb_zip_find(const eplb_zip *zip, const char *name)
+{
+    size_t low = 0;
+    size_t high = zip->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(zip->entries[middle].name, name);
+        if (order == 0) {
+            return &zip->entries[middle];
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+/* Makes an entry minizip's current one and opens it. */
+static eplb_status open_entry(eplb_zip *zip, const eplb_zip_entry *entry, bool as_it_lies,
+                              eplb_error *error)
+{
+    unz64_file_pos place = {.pos_in_zip_directory = entry->place, .num_of_file = entry->number};
+    int method = 0;
+    if (entry->is_encrypted) {
+        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                              "%s: zip archive: entry '%s' is encrypted", zip->input->name,
+                              eplb_quote_bytes(entry->name, strlen(entry->name)).text);
+    }
+    if (unzGoToFilePos64(zip->archive, &place) != UNZ_OK) {
+        return fail(zip, entry->name, "cannot be found", error);
+    }
+    int result = unzOpenCurrentFile2(zip->archive, &method, NULL, as_it_lies ? 1 : 0);
+    if (result == UNZ_INTERNALERROR || result == Z_MEM_ERROR) {
+        return eplb_out_of_memory(error);
+    }
+    if (result != UNZ_OK) {
+        return fail(zip, entry->name,
+                    "is not what the directory says, or compressed in a way that "
+                    "is not supported",
+                    error);
+    }
+    return EPLB_OK;
+}
+
+eplb_status eplb_zip_locate(eplb_zip *zip, const eplb_zip_entry *entry, uint64_t *offset,
+                            eplb_error *error)
+{
+    if (!entry->is_stored || entry->size != entry->packed) {
+        return fail(zip, entry->name, "compressed, but such files have their data as they are",
+                    error);
+    }
+    eplb_status status = open_entry(zip, entry, true, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    *offset = unzGetCurrentFileZStreamPos64(zip->archive);
+    (void)unzCloseCurrentFile(zip->archive);
+    if (*offset > zip->file->size || entry->size > zip->file->size - *offset) {
+        return fail(zip, entry->name, "longer than the file", error);
+    }
+    return EPLB_OK;
+}
+
+static eplb_status read_entry(eplb_stream *stream, char *data, size_t size, size_t *got,
+                              eplb_error *error)
+{
+    entry_stream *self = (entry_stream *)stream;
+    *got = 0;
+    int result =
+        unzReadCurrentFile(self->zip->archive, data, size < 1u << 30 ? (unsigned)size : 1u << 30);
+    if (result == Z_MEM_ERROR) {
+        return eplb_out_of_memory(error);
+    }
+    if (result < 0) {
+        return fail(self->zip, self->entry->name, "its bytes are wrong", error);
+    }
+    *got = (size_t)result;
+    if (result == 0 && unztell64(self->zip->archive) != self->entry->size) {
+        return fail(self->zip, self->entry->name, "ends too early", error);
+    }
+    /* At its end closing says whether the checksum fits; then there is nothing more to read. */
+    if (result == 0 && unzCloseCurrentFile(self->zip->archive) == UNZ_CRCERROR) {
+        return fail(self->zip, self->entry->name, "its checksum is wrong", error);
+    }
+    return EPLB_OK;
+}
+
+static void close_entry(eplb_stream *stream)
+{
+    entry_stream *self = (entry_stream *)stream;
+    (void)unzCloseCurrentFile(self->zip->archive);
+    eplb_free(&self->zip->hooks, self);
+}
+
+eplb_status eplb_zip_read(eplb_zip *zip, const eplb_zip_entry *entry, eplb_stream **stream,
+                          eplb_error *error)
+{
+    eplb_status status = open_entry(zip, entry, false, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    entry_stream *self = eplb_alloc(&zip->hooks, 1, sizeof(*self));
+    if (self == NULL) {
+        (void)unzCloseCurrentFile(zip->archive);
+        return eplb_out_of_memory(error);
+    }
+    *self = (entry_stream){
+        .stream = {.read = read_entry, .close = close_entry}, .zip = zip, .entry = entry};
+    *stream = &self->stream;
+    return EPLB_OK;
+}
