@@ -166,7 +166,7 @@ static void layers_that_would_gain_less_than_asked_stay(void **state)
 static void a_higher_price_buys_fewer_copies(void **state)
 {
     fixture *f = *state;
-    static const double prices[] = {0.0, 0.003, 0.05, 10.0};
+    static const double prices[] = {0.0, 0.01, 0.05, 10.0};
     int64_t before = INT64_MAX;
     for (size_t i = 0; i < sizeof(prices) / sizeof(prices[0]); i++) {
         f->options.copy_price = prices[i];
