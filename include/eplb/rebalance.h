@@ -33,7 +33,8 @@ typedef struct eplb_rebalance_options {
     uint32_t struct_size; /* sizeof(eplb_rebalance_options), by eplb_rebalance_options_init */
 
     /* States that the search keeps for each number of copies, 1..256; 0 (default): what the plan's
-     * effort is worth: 1 up to level 5, then 2, 6, 16, 32. */
+     * effort is worth: 1 up to level 5, then 2, 6, 16, 32; and, for layers of up to 128 slots, 128
+     * / slots more. Some twice as many are looked at. */
     int32_t beam;
 
     /* Of each layer, >= 1: the fewest copies that reach it are taken, whatever they cost. -1

@@ -10,10 +10,21 @@
  * most, until that is so. */
 #define REPEATS 32
 
+/* A curve is to be good everywhere, not only at its end: large excesses count more. */
 #define CURVE_STEEPNESS 3.0f
+/* A target is to be reached, whatever the way: few GPUs above it are better than many. To 1.01 on
+ * real loads no charge takes 22 % more copies, twice as much 4 % more. */
+#define TARGET_CHARGE 0.36f
 
-/* States of a level by the plan's effort. */
+/* States of a level by the plan's effort; in small layers more, since they cost little there. */
 static const int32_t beams[] = {1, 1, 1, 1, 1, 2, 6, 16, 32};
+#define SMALL_SLOTS 128
+
+static int32_t beam_of(const eplb_rebalance_job *job)
+{
+    int32_t beam = beams[job->planning->effort - 1] + SMALL_SLOTS / job->shape.slots;
+    return job->options->beam > 0 ? job->options->beam : beam;
+}
 
 eplb_status eplb_rebalance_worker_init(eplb_rebalance_worker *w, eplb_rebalance_job *job,
                                        eplb_error *error)
@@ -22,7 +33,6 @@ eplb_status eplb_rebalance_worker_init(eplb_rebalance_worker *w, eplb_rebalance_
     const eplb_shape *shape = &job->shape;
     int32_t scenarios =
         job->planning->objective == EPLB_OBJECTIVE_SUM ? 1 : eplb_load_scenarios(job->load);
-    int32_t beam = job->options->beam > 0 ? job->options->beam : beams[job->planning->effort - 1];
     w->job = job;
     eplb_status status = eplb_layer_init(&w->layer, hooks, shape, error);
     if (status == EPLB_OK) {
@@ -30,7 +40,7 @@ eplb_status eplb_rebalance_worker_init(eplb_rebalance_worker *w, eplb_rebalance_
                                  (eplb_objective)job->planning->objective, error);
     }
     if (status == EPLB_OK) {
-        status = eplb_trail_init(&w->trail, hooks, &w->layer, scenarios, beam, error);
+        status = eplb_trail_init(&w->trail, hooks, &w->layer, scenarios, beam_of(job), error);
     }
     if (status != EPLB_OK) {
         return status;
@@ -195,10 +205,11 @@ static void run(search *s, const int32_t *start)
 {
     const eplb_trail_visitor visitor = {
         .value = value_of, .context = s->w, .level = end_level, .level_context = s};
-    double threshold = s->target > 0.0 ? s->target : s->enough;
-    /* A curve is to be good everywhere, not only at its end. */
-    float steepness = s->target > 0.0 ? 0.0f : CURVE_STEEPNESS;
-    eplb_trail_run(&s->w->trail, start, (float)threshold, steepness, &visitor);
+    bool has_target = s->target > 0.0;
+    const eplb_trail_measure measure = {.threshold = (float)(has_target ? s->target : s->enough),
+                                        .steepness = has_target ? 0.0f : CURVE_STEEPNESS,
+                                        .charge = has_target ? TARGET_CHARGE : 0.0f};
+    eplb_trail_run(&s->w->trail, start, &measure, &visitor);
     s->trace->moves += s->w->trail.moves;
 }
 

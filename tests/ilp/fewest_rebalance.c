@@ -25,6 +25,7 @@ static task make_task(int32_t scenarios, int32_t experts, int32_t gpus, int32_t 
               .options = rebalance_defaults()};
     eplb_plan_options_init(&t.planning);
     t.current = spread_of(t.cluster, LAYERS, experts);
+    t.options.beam = 1; /* the search must leave something to be found */
     t.options.fewest = eplb_ilp_fewest_finder(t.ilp);
     return t;
 }

@@ -82,6 +82,7 @@ static int setup(void **state)
         (eplb_fewest_finder){.struct_size = sizeof(f->finder), .find = find, .context = &f->state};
     eplb_plan_options_init(&f->planning);
     f->options = rebalance_defaults();
+    f->options.beam = 1; /* the search must leave something to be found */
     f->options.target_imbalance = TARGET;
     f->options.fewest = &f->finder;
     *state = f;
