@@ -5,27 +5,20 @@
  * memory at a time. Their windows overlap, so only `latest_expert_load` counts. The map of the last
  * snapshot is the placement.
  */
-#include <inttypes.h>
-
 #include "format/probe_json.h"
 #include "format/slot_step.h"
+#include "format/vllm_metadata.h"
 
 static const char metadata_key[] = "metadata";
 static const char snapshots_key[] = "snapshots";
 
-/* What the metadata says of the shape, in this order. */
-enum { GPUS, LAYERS, SLOTS, EXPERTS, STATED };
-static const char *const stated_keys[STATED] = {"world_size", "num_moe_layers",
-                                                "num_physical_experts", "num_logical_experts"};
-
 typedef struct vllm_dump {
     eplb_scanner scanner;
     eplb_slot_step step;
+    eplb_vllm_metadata metadata;
     bool has_metadata;
     bool has_snapshots;
     bool any; /* a snapshot was read */
-    bool has_stated[STATED];
-    int64_t stated[STATED];
 } vllm_dump;
 
 static bool probe(const eplb_probe *probe)
@@ -33,92 +26,18 @@ static bool probe(const eplb_probe *probe)
     return eplb_probe_json_key(probe, snapshots_key);
 }
 
-static eplb_status check_stated(const vllm_dump *self, int index, int32_t found, eplb_error *error)
-{
-    if (!self->has_stated[index] || self->stated[index] == found) {
-        return EPLB_OK;
-    }
-    return eplb_scan_fail(&self->scanner, EPLB_ERROR_DATA, error,
-                          "%d in the snapshots, but %s is %" PRId64, found, stated_keys[index],
-                          self->stated[index]);
-}
-
-/* The metadata and the snapshots, whichever of them comes first in the file. */
-static eplb_status check_metadata(const vllm_dump *self, eplb_error *error)
-{
-    const eplb_slot_step *step = &self->step;
-    eplb_status status = check_stated(self, LAYERS, step->map.layers, error);
-    if (status == EPLB_OK) {
-        status = check_stated(self, SLOTS, step->map.slots, error);
-    }
-    if (status == EPLB_OK) {
-        status = check_stated(self, EXPERTS, step->experts, error);
-    }
-    int64_t gpus = self->stated[GPUS];
-    if (status == EPLB_OK && self->has_stated[GPUS] && (gpus == 0 || step->map.slots % gpus != 0)) {
-        status = eplb_scan_fail(&self->scanner, EPLB_ERROR_DATA, error,
-                                "%d slots cannot be spread evenly over a %s of %" PRId64,
-                                step->map.slots, stated_keys[GPUS], gpus);
-    }
-    return status;
-}
-
-static eplb_status read_stated(vllm_dump *self, const char *key, eplb_error *error)
-{
-    static const int64_t largest[STATED] = {EPLB_MAX_GPUS, EPLB_MAX_LAYERS, EPLB_MAX_SLOTS,
-                                            EPLB_MAX_EXPERTS};
-    for (int i = 0; i < STATED; i++) {
-        if (strcmp(key, stated_keys[i]) == 0) {
-            eplb_status status =
-                eplb_scan_first_time(&self->scanner, &self->has_stated[i], key, error);
-            return status == EPLB_OK
-                       ? eplb_scan_integer(&self->scanner, key, largest[i], &self->stated[i], error)
-                       : status;
-        }
-    }
-    return eplb_scan_skip(&self->scanner, error);
-}
-
-/* Says how many experts there are before a map does: an expert may have no replica. */
-static eplb_status use_stated_experts(vllm_dump *self, const eplb_reading *reading,
-                                      eplb_error *error)
-{
-    int64_t experts = self->stated[EXPERTS];
-    int32_t wanted = reading->logical_experts;
-    if (self->any || !self->has_stated[EXPERTS]) {
-        return EPLB_OK;
-    }
-    if (experts == 0 || experts > reading->options.max_experts) {
-        return eplb_scan_fail(&self->scanner, EPLB_ERROR_LIMIT, error,
-                              "%s %" PRId64 " not in 1..%d", stated_keys[EXPERTS], experts,
-                              reading->options.max_experts);
-    }
-    if (wanted > 0 && experts != wanted) {
-        return eplb_scan_fail(&self->scanner, EPLB_ERROR_DATA, error,
-                              "%s is %" PRId64 ", expected %d, the number of experts given",
-                              stated_keys[EXPERTS], experts, wanted);
-    }
-    self->step.experts = (int32_t)experts;
-    return EPLB_OK;
-}
-
 static eplb_status read_metadata(vllm_dump *self, const eplb_reading *reading, eplb_error *error)
 {
     eplb_scanner *scanner = &self->scanner;
-    char key[EPLB_KEY_SIZE];
-    bool first = true;
-    bool more = true;
     eplb_status status = eplb_scan_first_time(scanner, &self->has_metadata, metadata_key, error);
     if (status == EPLB_OK) {
-        status = eplb_scan_expect(scanner, '{', "'{': the metadata", error);
+        status = eplb_vllm_metadata_read(&self->metadata, scanner, error);
     }
-    while (status == EPLB_OK && more) {
-        status = eplb_scan_next_key(scanner, &first, key, &more, error);
-        if (status == EPLB_OK && more) {
-            status = read_stated(self, key, error);
-        }
-    }
-    return status == EPLB_OK ? use_stated_experts(self, reading, error) : status;
+    /* Before a map does, they say how many experts there are: one may have no replica. */
+    return status == EPLB_OK && !self->any
+               ? eplb_vllm_metadata_experts(&self->metadata, scanner, reading, &self->step.experts,
+                                            error)
+               : status;
 }
 
 /* Reads members of the document up to the beginning of the snapshots, or to its end. */
@@ -183,7 +102,7 @@ static eplb_status finish(vllm_dump *self, const eplb_reading *reading, eplb_err
     }
     eplb_status status = read_members(self, reading, &first, error);
     if (status == EPLB_OK) {
-        status = check_metadata(self, error);
+        status = eplb_vllm_metadata_check(&self->metadata, scanner, &self->step, error);
     }
     if (status == EPLB_OK) {
         status = eplb_scan_finish(scanner, error);
@@ -228,7 +147,9 @@ static eplb_status next_step(vllm_dump *self, const eplb_reading *reading, eplb_
         status = eplb_slot_step_end(&self->step, scanner, reading, error);
     }
     self->any = true;
-    return status == EPLB_OK ? check_metadata(self, error) : status;
+    return status == EPLB_OK
+               ? eplb_vllm_metadata_check(&self->metadata, scanner, &self->step, error)
+               : status;
 }
 
 static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
@@ -267,7 +188,7 @@ static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_err
     }
     if (status == EPLB_END) {
         status = eplb_slot_step_copy_map(&self.step, &reading->options, map, error);
-        map->gpus = (int32_t)self.stated[GPUS];
+        map->gpus = (int32_t)self.metadata.gpus;
     }
     clear(&self, &reading->hooks);
     return status;
