@@ -135,15 +135,8 @@ static eplb_status read_counts(const char *path, const char *format, eplb_error 
 
 static eplb_status read_placement(const char *path, const char *format, eplb_error *error)
 {
-    test_memory memory = {0};
-    eplb_hooks hooks = test_hooks(&memory);
     eplb_read_options options = limited(format);
-    eplb_placement *placement;
-    eplb_status status = eplb_placement_read(&placement, &hooks, path, &options, NULL, error);
-    assert_true((placement != NULL) == (status == EPLB_OK));
-    eplb_placement_destroy(&placement);
-    assert_int_equal(memory.live, 0);
-    return status;
+    return read_map(path, &options, error);
 }
 
 static void bad_counts_of_lmdeploy_are_refused(void **state)

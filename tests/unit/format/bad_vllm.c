@@ -230,15 +230,8 @@ static eplb_status read_counts(const char *path, const char *format, eplb_error 
 
 static eplb_status read_placement(const char *path, const char *format, eplb_error *error)
 {
-    test_memory memory = {0};
-    eplb_hooks hooks = test_hooks(&memory);
     eplb_read_options options = limited(format);
-    eplb_placement *placement;
-    eplb_status status = eplb_placement_read(&placement, &hooks, path, &options, NULL, error);
-    assert_true((placement != NULL) == (status == EPLB_OK));
-    eplb_placement_destroy(&placement);
-    assert_int_equal(memory.live, 0);
-    return status;
+    return read_map(path, &options, error);
 }
 
 static void bad_statistics_are_refused(void **state)
@@ -260,5 +253,41 @@ static void bad_mappings_are_refused(void **state)
     assert_all_refused(*state, ALL_OF(mapping), read_placement);
 }
 
+/* More than a gigabyte, if the other layers were believed to be as long: that would be refused as
+ * out of memory. */
+static void memory_is_for_slots_that_are_there(void **state)
+{
+    enum { LAYERS = 1024, SLOTS = 300000 };
+    test_path path = test_join(*state, "f");
+    FILE *file = fopen(path.text, "wb");
+    assert_non_null(file);
+    fprintf(file, "[[0");
+    for (int s = 1; s < SLOTS; s++) {
+        fprintf(file, ",0");
+    }
+    for (int l = 1; l < LAYERS; l++) {
+        fprintf(file, "],[1");
+    }
+    fprintf(file, "]]\n");
+    assert_int_equal(fclose(file), 0);
+    eplb_read_options options = options_for("vllm");
+    eplb_error error;
+    assert_status(read_map(path.text, &options, &error), PARSE, &error);
+    assert_contains(error.message, "f: layer 1: 1 slots, expected 300000");
+
+    file = fopen(path.text, "wb");
+    assert_non_null(file);
+    fprintf(file, "{\"record_type\":\"eplb_initial_mapping\",\"version\":1,\"num_slots\":1000000,"
+                  "\"num_redundant_experts\":0,\"initial_global_assignments\":{\"0\":[0]");
+    for (int l = 1; l < LAYERS; l++) {
+        fprintf(file, ",\"%d\":[0]", l);
+    }
+    fprintf(file, "}}\n");
+    assert_int_equal(fclose(file), 0);
+    options = options_for("vllm_mapping");
+    assert_status(read_map(path.text, &options, &error), PARSE, &error);
+    assert_contains(error.message, "f: layer '0': expected a list of 1000000 slots");
+}
+
 TEST_MAIN(IN_DIRECTORY(bad_statistics_are_refused), IN_DIRECTORY(bad_dumps_are_refused),
-          IN_DIRECTORY(bad_mappings_are_refused))
+          IN_DIRECTORY(bad_mappings_are_refused), IN_DIRECTORY(memory_is_for_slots_that_are_there))
