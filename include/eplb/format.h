@@ -141,8 +141,8 @@ EPLB_API const eplb_format *eplb_counts_format(const eplb_counts_reader *reader)
 
 /*
  * Reads a placement. The result has the shape that the file says and may still break the rules of
- * eplb_placement_validate: an editor of broken maps must be able to read them. `format` (may be
- * NULL) gets the format that was recognised.
+ * eplb_placement_validate: an editor of broken maps must be able to read them. Of a recording with
+ * maps it is the last one. `format` (may be NULL) gets the format that was recognised.
  */
 EPLB_API eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks *hooks,
                                          const char *path, const eplb_read_options *options,
