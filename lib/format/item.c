@@ -34,3 +34,29 @@ eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes
     }
     return bits <= (uint64_t)EPLB_EXACT_INTEGER ? EPLB_NUMBER_COUNT : EPLB_NUMBER_INEXACT;
 }
+
+/* A size that the compiler knows makes one load of it. Negative numbers are above 2^53 as well. */
+static size_t int64_counts(const char *bytes, size_t count, double *counts)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = eplb_item_bits(bytes + i * sizeof(bits), sizeof(bits), false);
+        if (bits > (uint64_t)EPLB_EXACT_INTEGER) {
+            return i;
+        }
+        counts[i] = (double)(int64_t)bits;
+    }
+    return count;
+}
+
+size_t eplb_item_counts(const eplb_item_type *type, const char *bytes, size_t count, double *counts)
+{
+    if (type->kind == 'i' && type->size == sizeof(int64_t) && !type->big_endian) {
+        return int64_counts(bytes, count, counts);
+    }
+    size_t good = 0;
+    while (good < count &&
+           eplb_item_decode(type, bytes + good * type->size, &counts[good]) == EPLB_NUMBER_COUNT) {
+        good++;
+    }
+    return good;
+}

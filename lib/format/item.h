@@ -25,4 +25,8 @@ static inline uint64_t eplb_item_bits(const char *bytes, size_t size, bool big_e
 /* What an item is; its value is exact for counts, and near enough to be shown for others. */
 eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes, double *value);
 
+/* Decodes a row of items up to the first that is no count. Returns how many are. */
+size_t eplb_item_counts(const eplb_item_type *type, const char *bytes, size_t count,
+                        double *counts);
+
 #endif
