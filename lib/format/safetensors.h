@@ -42,8 +42,13 @@ typedef struct eplb_safetensors {
     size_t capacity;
 } eplb_safetensors;
 
-/* Checks what is read of a tensor and sets its number and layer; `name` and the like are valid
- * during the call. Errors get their place by eplb_scan_fail. */
+/* Sets an error of a tensor that is being read, with its place and name. Returns `status`. */
+eplb_status eplb_tensor_fail(const eplb_scanner *scanner, const eplb_tensor_info *info,
+                             eplb_status status, eplb_error *error, const char *format, ...)
+    EPLB_PRINTF(5, 6);
+
+/* Checks what is read of a tensor and sets its number and layer. `info` and the name are valid
+ * during the call. */
 typedef eplb_status (*eplb_tensor_visit)(void *context, const eplb_scanner *scanner,
                                          const eplb_tensor_info *info, eplb_tensor *tensor,
                                          eplb_error *error);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The header's object of one tensor: {"dtype":"I64","shape":[8],"data_offsets":[0,64]}. */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "format/quote.h"
 #include "format/safetensors.h"
 
@@ -23,11 +26,16 @@ typedef struct size_list {
     bool overflows;
 } size_list;
 
-static eplb_status fail(const eplb_scanner *scanner, const eplb_tensor_info *info,
-                        const char *problem, eplb_error *error)
+eplb_status eplb_tensor_fail(const eplb_scanner *scanner, const eplb_tensor_info *info,
+                             eplb_status status, eplb_error *error, const char *format, ...)
 {
-    return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "tensor '%s': %s",
-                          eplb_quote_bytes(info->name, strlen(info->name)).text, problem);
+    char text[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    return eplb_scan_fail(scanner, status, error, "tensor '%s': %s",
+                          eplb_quote_bytes(info->name, strlen(info->name)).text, text);
 }
 
 static eplb_status scan_type(eplb_scanner *scanner, eplb_tensor_info *info, eplb_error *error)
@@ -45,11 +53,10 @@ static eplb_status scan_type(eplb_scanner *scanner, eplb_tensor_info *info, eplb
             return EPLB_OK;
         }
     }
-    return eplb_scan_fail(scanner, EPLB_ERROR_UNSUPPORTED, error,
-                          "tensor '%s': items of type '%s', expected integers of 8 to 64 bits or "
-                          "floats of 32 or 64",
-                          eplb_quote_bytes(info->name, strlen(info->name)).text,
-                          eplb_quote_bytes(name, kept).text);
+    return eplb_tensor_fail(scanner, info, EPLB_ERROR_UNSUPPORTED, error,
+                            "items of type '%s', expected integers of 8 to 64 bits or "
+                            "floats of 32 or 64",
+                            eplb_quote_bytes(name, kept).text);
 }
 
 /* Reads a list of sizes: the first two go to `sizes`. */
@@ -82,7 +89,8 @@ static eplb_status scan_shape(eplb_scanner *scanner, eplb_tensor_info *info, siz
     size_list list;
     eplb_status status = scan_sizes(scanner, "shape", &list, error);
     if (status == EPLB_OK && list.overflows) {
-        return fail(scanner, info, "a shape of too many items", error);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "a shape of too many items");
     }
     info->dimensions = list.count;
     memcpy(info->shape, list.sizes, sizeof(list.sizes));
@@ -95,7 +103,7 @@ static eplb_status scan_offsets(eplb_scanner *scanner, eplb_tensor_info *info, e
     size_list list;
     eplb_status status = scan_sizes(scanner, "data_offsets", &list, error);
     if (status == EPLB_OK && list.count != 2) {
-        return fail(scanner, info, "data_offsets are not two", error);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error, "data_offsets are not two");
     }
     info->begin = list.sizes[0];
     info->end = list.sizes[1];
@@ -110,7 +118,7 @@ static eplb_status scan_member(eplb_scanner *scanner, const char *key, unsigned 
                    : strcmp(key, "data_offsets") == 0 ? HAS_OFFSETS
                                                       : 0;
     if ((*seen & bit) != 0) {
-        return fail(scanner, info, "a second key of one name", error);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error, "a second key of one name");
     }
     *seen |= bit;
     return bit == HAS_TYPE      ? scan_type(scanner, info, error)
@@ -122,26 +130,24 @@ static eplb_status scan_member(eplb_scanner *scanner, const char *key, unsigned 
 static eplb_status check_place(const eplb_scanner *scanner, const eplb_tensor_info *info,
                                size_t items, uint64_t data_size, eplb_error *error)
 {
-    eplb_quote name = eplb_quote_bytes(info->name, strlen(info->name));
     unsigned long long begin = info->begin;
     unsigned long long end = info->end;
     if (begin > end || end > data_size) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
-                              "tensor '%s': data_offsets [%llu, %llu], not inside the %llu bytes "
-                              "of data",
-                              name.text, begin, end, (unsigned long long)data_size);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "data_offsets [%llu, %llu], not inside the %llu bytes "
+                                "of data",
+                                begin, end, (unsigned long long)data_size);
     }
     size_t bytes;
     if (!eplb_size_mul(items, info->type.size, &bytes) || bytes != end - begin) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
-                              "tensor '%s': data_offsets [%llu, %llu], but a shape of %zu items "
-                              "of %zu bytes",
-                              name.text, begin, end, items, info->type.size);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "data_offsets [%llu, %llu], but a shape of %zu items "
+                                "of %zu bytes",
+                                begin, end, items, info->type.size);
     }
     if (bytes > UINT32_MAX) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_LIMIT, error,
-                              "tensor '%s': %zu bytes, at most %lld", name.text, bytes,
-                              (long long)UINT32_MAX);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_LIMIT, error, "%zu bytes, at most %lld",
+                                bytes, (long long)UINT32_MAX);
     }
     return EPLB_OK;
 }
@@ -162,7 +168,8 @@ eplb_status eplb_safetensors_scan_info(eplb_scanner *scanner, uint64_t data_size
         }
     }
     if (status == EPLB_OK && seen != HAS_ALL) {
-        return fail(scanner, info, "no key 'dtype', 'shape' or 'data_offsets'", error);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "no key 'dtype', 'shape' or 'data_offsets'");
     }
     return status == EPLB_OK ? check_place(scanner, info, items, data_size, error) : status;
 }

@@ -40,7 +40,7 @@ static void add_code_point(text_sink *sink, unsigned code)
 static eplb_status take_byte(eplb_scanner *scanner, unsigned *byte, eplb_error *error)
 {
     eplb_input *input = scanner->input;
-    eplb_status status = eplb_input_need(input, 1, error);
+    eplb_status status = eplb_input_unread(input) > 0 ? EPLB_OK : eplb_input_need(input, 1, error);
     if (status != EPLB_OK) {
         return status;
     }

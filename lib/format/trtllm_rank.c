@@ -2,7 +2,6 @@
 #include "format/trtllm_rank.h"
 
 #include "format/one_model.h"
-#include "format/quote.h"
 
 /* What the header's tensors are checked against. */
 typedef struct heading {
@@ -27,20 +26,19 @@ bool eplb_trtllm_is_key(const char *name)
     return parse_key(name, &iteration, &layer);
 }
 
-static eplb_status check_key(const eplb_scanner *scanner, const char *name, int32_t max_layers,
-                             eplb_tensor *tensor, eplb_error *error)
+static eplb_status check_key(const eplb_scanner *scanner, const eplb_tensor_info *info,
+                             int32_t max_layers, eplb_tensor *tensor, eplb_error *error)
 {
     uint64_t iteration;
     uint64_t layer;
-    eplb_quote quoted = eplb_quote_bytes(name, strlen(name));
-    if (!parse_key(name, &iteration, &layer)) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
-                              "tensor '%s': its name is not <iteration>_<layer>", quoted.text);
+    if (!parse_key(info->name, &iteration, &layer)) {
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "its name is not <iteration>_<layer>");
     }
     if (layer >= (uint64_t)max_layers) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_LIMIT, error,
-                              "tensor '%s': layer %llu is above the limit %d", quoted.text,
-                              (unsigned long long)layer, max_layers - 1);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_LIMIT, error,
+                                "layer %llu is above the limit %d", (unsigned long long)layer,
+                                max_layers - 1);
     }
     tensor->number = (int64_t)iteration;
     tensor->layer = (int32_t)layer;
@@ -50,24 +48,22 @@ static eplb_status check_key(const eplb_scanner *scanner, const char *name, int3
 static eplb_status check_shape(const eplb_scanner *scanner, const eplb_tensor_info *info,
                                const eplb_read_options *options, eplb_error *error)
 {
-    eplb_quote name = eplb_quote_bytes(info->name, strlen(info->name));
     if (info->type.kind == 'f') {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
-                              "tensor '%s': items are floats, expected integers", name.text);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "items are floats, expected integers");
     }
     if (info->dimensions != 1 || info->shape[0] == 0) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
-                              "tensor '%s': its shape is not [experts]", name.text);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "its shape is not [experts]");
     }
     if (info->shape[0] > (uint64_t)options->max_experts) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_LIMIT, error,
-                              "tensor '%s': %llu counts, limit %d", name.text,
-                              (unsigned long long)info->shape[0], options->max_experts);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_LIMIT, error, "%llu counts, limit %d",
+                                (unsigned long long)info->shape[0], options->max_experts);
     }
     if (options->experts > 0 && info->shape[0] != (uint64_t)options->experts) {
         bool folds = options->counted_under != NULL;
-        return eplb_scan_fail(
-            scanner, EPLB_ERROR_DATA, error, "tensor '%s': %llu counts, expected %d, %s", name.text,
+        return eplb_tensor_fail(
+            scanner, info, EPLB_ERROR_DATA, error, "%llu counts, expected %d, %s",
             (unsigned long long)info->shape[0], options->experts,
             folds ? "the slots of the placement that they were counted under"
                   : "the number of experts given; counts of slots need the placement that they "
@@ -82,7 +78,7 @@ static eplb_status take_tensor(void *context, const eplb_scanner *scanner,
     const heading *self = context;
     eplb_trtllm_rank *rank = self->rank;
     const eplb_read_options *options = &self->reading->options;
-    eplb_status status = check_key(scanner, info->name, options->max_layers, tensor, error);
+    eplb_status status = check_key(scanner, info, options->max_layers, tensor, error);
     if (status == EPLB_OK) {
         status = check_shape(scanner, info, options, error);
     }
@@ -96,10 +92,9 @@ static eplb_status take_tensor(void *context, const eplb_scanner *scanner,
     }
     if (experts != rank->experts || info->type.kind != rank->type.kind ||
         info->type.size != rank->type.size) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
-                              "tensor '%s': %d counts of %zu bytes, but %d of %zu bytes before it",
-                              eplb_quote_bytes(info->name, strlen(info->name)).text, experts,
-                              info->type.size, rank->experts, rank->type.size);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "%d counts of %zu bytes, but %d of %zu bytes before it", experts,
+                                info->type.size, rank->experts, rank->type.size);
     }
     return EPLB_OK;
 }

@@ -59,9 +59,8 @@ static eplb_status take_tensor(void *context, const eplb_scanner *scanner,
     vllm_load *self = check->self;
     const char *wanted = check->reading->options.array;
     if (info->type.kind != 'f' || info->dimensions != 2) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
-                              "tensor '%s': expected floats [layers, experts]",
-                              eplb_quote_bytes(info->name, strlen(info->name)).text);
+        return eplb_tensor_fail(scanner, info, EPLB_ERROR_PARSE, error,
+                                "expected floats [layers, experts]");
     }
     tensor->number = (int64_t)self->count;
     if (!keep_name(self, &check->reading->hooks, info->name)) {
