@@ -35,11 +35,20 @@ eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes
     return bits <= (uint64_t)EPLB_EXACT_INTEGER ? EPLB_NUMBER_COUNT : EPLB_NUMBER_INEXACT;
 }
 
-/* A size that the compiler knows makes one load of it. Negative numbers are above 2^53 as well. */
+/* Written out, compilers make one load of it, which they do not of the loop. */
+static uint64_t int64_bits(const char *bytes)
+{
+    const unsigned char *byte = (const unsigned char *)bytes;
+    return (uint64_t)byte[0] | (uint64_t)byte[1] << 8 | (uint64_t)byte[2] << 16 |
+           (uint64_t)byte[3] << 24 | (uint64_t)byte[4] << 32 | (uint64_t)byte[5] << 40 |
+           (uint64_t)byte[6] << 48 | (uint64_t)byte[7] << 56;
+}
+
+/* Negative numbers are above 2^53 as well. */
 static size_t int64_counts(const char *bytes, size_t count, double *counts)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = eplb_item_bits(bytes + i * sizeof(bits), sizeof(bits), false);
+        uint64_t bits = int64_bits(bytes + i * sizeof(bits));
         if (bits > (uint64_t)EPLB_EXACT_INTEGER) {
             return i;
         }
