@@ -181,7 +181,7 @@ static void names_and_data_come_in_any_order(void **state)
     eplb_counts_close(&reader);
 }
 
-static void pipes_and_compressed_files_are_refused(void **state)
+static void a_pipe_is_refused_and_a_redirected_file_read(void **state)
 {
     test_path path = test_join(*state, "f");
     eplb_read_options options = options_for("trtllm");
@@ -233,5 +233,5 @@ static void a_file_that_shrinks_is_an_error(void **state)
 TEST_MAIN(IN_DIRECTORY(bad_headers_are_refused), IN_DIRECTORY(every_truncated_file_is_refused),
           IN_DIRECTORY(the_length_of_the_header_is_checked),
           IN_DIRECTORY(names_and_data_come_in_any_order),
-          IN_DIRECTORY(pipes_and_compressed_files_are_refused),
+          IN_DIRECTORY(a_pipe_is_refused_and_a_redirected_file_read),
           IN_DIRECTORY(a_file_that_shrinks_is_an_error))

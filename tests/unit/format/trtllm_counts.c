@@ -8,34 +8,29 @@
 /* The first iteration of the recording in tests/data. */
 enum { FIRST = 100 };
 
-typedef struct tally {
-    int rows;
-    int length;
-} tally;
-
 /* A row must be the recording's next one. */
 static void check_row(void *context, const eplb_counts_row *row)
 {
-    tally *self = context;
-    int t = self->rows / LAYERS;
-    int l = self->rows % LAYERS;
+    int *rows = context;
+    int t = *rows / LAYERS;
+    int l = *rows % LAYERS;
     assert_int_equal(row->step, FIRST + t);
     assert_int_equal(row->layer, recorded_layer_ids[l]);
     assert_int_equal(row->length, EXPERTS);
     for (int e = 0; e < EXPERTS; e++) {
         assert_true(row->counts[e] == recorded[t][l][e]);
     }
-    self->rows++;
+    ++*rows;
 }
 
 static void ranks_of_a_directory_are_summed(void **state)
 {
     (void)state;
     test_path path = test_data("format/trtllm_stat");
-    tally rows = {0};
+    int rows = 0;
     eplb_error error;
     assert_ok(read_rows(path.text, NULL, check_row, &rows, &error), &error);
-    assert_int_equal(rows.rows, STEPS * LAYERS);
+    assert_int_equal(rows, STEPS * LAYERS);
     eplb_counts_reader *reader;
     assert_ok(eplb_counts_open(&reader, NULL, path.text, NULL, &error), &error);
     assert_string_equal(eplb_format_name(eplb_counts_format(reader)), "trtllm");
@@ -49,11 +44,11 @@ static void slots_are_folded_by_the_placement_given(void **state)
     test_path path = test_data("format/trtllm_stat_slots");
     eplb_placement *placement = make_recorded_placement();
     eplb_read_options options = options_for("");
-    tally rows = {0};
+    int rows = 0;
     eplb_error error;
     options.counted_under = placement;
     assert_ok(read_rows(path.text, &options, check_row, &rows, &error), &error);
-    assert_int_equal(rows.rows, STEPS * LAYERS);
+    assert_int_equal(rows, STEPS * LAYERS);
     path = test_data("format/trtllm_stat");
     assert_status(read_rows(path.text, &options, NULL, NULL, &error), DATA, &error);
     assert_contains(error.message, "8 counts, expected 12, the slots of the placement");
