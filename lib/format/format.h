@@ -26,6 +26,7 @@
     X(vllm_mapping)                                                                                \
     X(vllm_stats)                                                                                  \
     X(vllm_dump)                                                                                   \
+    X(vllm_load)                                                                                   \
     X(omni)                                                                                        \
     X(fastdeploy)                                                                                  \
     X(lmdeploy)                                                                                    \

@@ -35,7 +35,10 @@ static void reading_counts_survives_each_failure(void **state)
                                         "format/vllm_stats.jsonl",
                                         "format/vllm_dump.json",
                                         "format/fastdeploy_rearrange.json",
-                                        "format/lmdeploy_statistic.json"};
+                                        "format/lmdeploy_statistic.json",
+                                        "format/trtllm_stat",
+                                        "format/trtllm_stat/rank0.safetensors",
+                                        "format/vllm_load.safetensors"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         test_path path = test_data(names[i]);
         test_each_failing_allocation(read_counts, path.text);

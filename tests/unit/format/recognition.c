@@ -28,10 +28,11 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
     test_path path = test_join(*state, "f");
     for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
         test_write_text(path.text, contents[i]);
-        assert_counts_refused(path.text, NULL, EPLB_ERROR_PARSE,
-                              "f: the content is of no known format of counts (sglang, npy, " NPZ
-                              "csv, "
-                              "jsonl, vllm_stats, vllm_dump, fastdeploy, lmdeploy, snapshot)");
+        assert_counts_refused(
+            path.text, NULL, EPLB_ERROR_PARSE,
+            "f: the content is of no known format of counts (sglang, npy, " NPZ "csv, "
+            "jsonl, trtllm, vllm_stats, vllm_dump, vllm_load, fastdeploy, lmdeploy, "
+            "snapshot)");
     }
 }
 
