@@ -22,60 +22,48 @@ typedef enum argument {
 
 /* What an opcode leaves on the stack. */
 typedef enum effect {
+    UNKNOWN = 0, /* the opcode is none of these */
     NO_VALUE,
     OLD_VALUE,
     NEW_VALUE,
     KEEPS, /* in the memo */
 } effect;
 
-typedef struct known_op {
-    eplb_pickle_opcode opcode;
+static const struct known_op {
     argument follows;
     effect leaves;
-} known_op;
-
-static const known_op known_ops[] = {
-    {EPLB_PICKLE_MARK, NOTHING, NO_VALUE},
-    {EPLB_PICKLE_EMPTY_TUPLE, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_STOP, NOTHING, NO_VALUE},
-    {EPLB_PICKLE_BINFLOAT, DOUBLE, NEW_VALUE},
-    {EPLB_PICKLE_BININT, SIGNED_4, NEW_VALUE},
-    {EPLB_PICKLE_BININT1, UNSIGNED_1, NEW_VALUE},
-    {EPLB_PICKLE_BININT2, UNSIGNED_2, NEW_VALUE},
-    {EPLB_PICKLE_NONE, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_BINPERSID, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_REDUCE, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_BINUNICODE, TEXT, NEW_VALUE},
-    {EPLB_PICKLE_EMPTY_LIST, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_APPEND, NOTHING, NO_VALUE},
-    {EPLB_PICKLE_GLOBAL, LINES, NEW_VALUE},
-    {EPLB_PICKLE_APPENDS, NOTHING, NO_VALUE},
-    {EPLB_PICKLE_BINGET, UNSIGNED_1, OLD_VALUE},
-    {EPLB_PICKLE_LONG_BINGET, UNSIGNED_4, OLD_VALUE},
-    {EPLB_PICKLE_BINPUT, UNSIGNED_1, KEEPS},
-    {EPLB_PICKLE_LONG_BINPUT, UNSIGNED_4, KEEPS},
-    {EPLB_PICKLE_SETITEM, NOTHING, NO_VALUE},
-    {EPLB_PICKLE_TUPLE, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_SETITEMS, NOTHING, NO_VALUE},
-    {EPLB_PICKLE_EMPTY_DICT, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_PROTO, UNSIGNED_1, NO_VALUE},
-    {EPLB_PICKLE_TUPLE1, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_TUPLE2, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_TUPLE3, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_NEWTRUE, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_NEWFALSE, NOTHING, NEW_VALUE},
-    {EPLB_PICKLE_LONG1, LONG, NEW_VALUE},
+} known_ops[256] = {
+    [EPLB_PICKLE_MARK] = {NOTHING, NO_VALUE},
+    [EPLB_PICKLE_EMPTY_TUPLE] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_STOP] = {NOTHING, NO_VALUE},
+    [EPLB_PICKLE_BINFLOAT] = {DOUBLE, NEW_VALUE},
+    [EPLB_PICKLE_BININT] = {SIGNED_4, NEW_VALUE},
+    [EPLB_PICKLE_BININT1] = {UNSIGNED_1, NEW_VALUE},
+    [EPLB_PICKLE_BININT2] = {UNSIGNED_2, NEW_VALUE},
+    [EPLB_PICKLE_NONE] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_BINPERSID] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_REDUCE] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_BINUNICODE] = {TEXT, NEW_VALUE},
+    [EPLB_PICKLE_EMPTY_LIST] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_APPEND] = {NOTHING, NO_VALUE},
+    [EPLB_PICKLE_GLOBAL] = {LINES, NEW_VALUE},
+    [EPLB_PICKLE_APPENDS] = {NOTHING, NO_VALUE},
+    [EPLB_PICKLE_BINGET] = {UNSIGNED_1, OLD_VALUE},
+    [EPLB_PICKLE_LONG_BINGET] = {UNSIGNED_4, OLD_VALUE},
+    [EPLB_PICKLE_BINPUT] = {UNSIGNED_1, KEEPS},
+    [EPLB_PICKLE_LONG_BINPUT] = {UNSIGNED_4, KEEPS},
+    [EPLB_PICKLE_SETITEM] = {NOTHING, NO_VALUE},
+    [EPLB_PICKLE_TUPLE] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_SETITEMS] = {NOTHING, NO_VALUE},
+    [EPLB_PICKLE_EMPTY_DICT] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_PROTO] = {UNSIGNED_1, NO_VALUE},
+    [EPLB_PICKLE_TUPLE1] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_TUPLE2] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_TUPLE3] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_NEWTRUE] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_NEWFALSE] = {NOTHING, NEW_VALUE},
+    [EPLB_PICKLE_LONG1] = {LONG, NEW_VALUE},
 };
-
-static const known_op *find_op(unsigned char opcode)
-{
-    for (size_t i = 0; i < sizeof(known_ops) / sizeof(known_ops[0]); i++) {
-        if ((unsigned)known_ops[i].opcode == opcode) {
-            return &known_ops[i];
-        }
-    }
-    return NULL;
-}
 
 static eplb_status ends_early(const eplb_pickle_code *code, size_t place, eplb_error *error)
 {
@@ -205,8 +193,7 @@ static eplb_status check_protocol(const eplb_pickle_code *code, const eplb_pickl
     return EPLB_OK;
 }
 
-static eplb_status next_known_op(eplb_pickle_code *code, eplb_pickle_op *op, const known_op **known,
-                                 eplb_error *error)
+eplb_status eplb_pickle_next_op(eplb_pickle_code *code, eplb_pickle_op *op, eplb_error *error)
 {
     *op = (eplb_pickle_op){.place = code->next};
     if (code->next == code->size) {
@@ -214,21 +201,14 @@ static eplb_status next_known_op(eplb_pickle_code *code, eplb_pickle_op *op, con
                               code->name, code->next);
     }
     unsigned char opcode = (unsigned char)code->bytes[code->next++];
-    *known = find_op(opcode);
-    if (*known == NULL) {
+    if (known_ops[opcode].leaves == UNKNOWN) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
                               "%s: byte %zu: opcode 0x%02x is not one that counts need: refused",
                               code->name, op->place, opcode);
     }
-    op->opcode = (*known)->opcode;
-    eplb_status status = take_argument(code, (*known)->follows, op, error);
+    op->opcode = (eplb_pickle_opcode)opcode;
+    eplb_status status = take_argument(code, known_ops[opcode].follows, op, error);
     return status == EPLB_OK ? check_protocol(code, op, error) : status;
-}
-
-eplb_status eplb_pickle_next_op(eplb_pickle_code *code, eplb_pickle_op *op, eplb_error *error)
-{
-    const known_op *known;
-    return next_known_op(code, op, &known, error);
 }
 
 /* Writers count what they keep, so numbers beyond the bytes of the pickle are not theirs. */
@@ -249,18 +229,18 @@ eplb_status eplb_pickle_survey(eplb_pickle_code *code, eplb_pickle_totals *total
                                eplb_error *error)
 {
     eplb_pickle_op op;
-    const known_op *known;
     *totals = (eplb_pickle_totals){0};
     do {
-        eplb_status status = next_known_op(code, &op, &known, error);
-        if (status == EPLB_OK && known->leaves == KEEPS) {
+        eplb_status status = eplb_pickle_next_op(code, &op, error);
+        effect leaves = status == EPLB_OK ? known_ops[op.opcode].leaves : UNKNOWN;
+        if (leaves == KEEPS) {
             status = count_memo(code, &op, totals, error);
         }
         if (status != EPLB_OK) {
             return status;
         }
-        totals->values += known->leaves == NEW_VALUE ? 1 : 0;
-        totals->pushes += known->leaves == NEW_VALUE || known->leaves == OLD_VALUE ? 1 : 0;
+        totals->values += leaves == NEW_VALUE ? 1 : 0;
+        totals->pushes += leaves == NEW_VALUE || leaves == OLD_VALUE ? 1 : 0;
     } while (op.opcode != EPLB_PICKLE_STOP);
     if (code->next != code->size) {
         return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: byte %zu: %zu bytes behind STOP",

@@ -47,11 +47,25 @@ static inline size_t decode_items(eplb_item_type type, const char *bytes, size_t
     return count;
 }
 
+/* The same for what most files have, without a branch for each item: all are counts if none has a
+ * sign. */
+static bool decode_int32(const char *bytes, size_t count, double *values)
+{
+    uint32_t signs = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)eplb_item_bits(bytes + i * 4, 4, false);
+        signs |= bits;
+        values[i] = (double)(int32_t)bits;
+    }
+    return signs >> 31 == 0;
+}
+
 static size_t decode_any(eplb_item_type type, const char *bytes, size_t step, size_t count,
                          double *values, eplb_number_class *number)
 {
-    if (type.kind == 'i' && type.size == 4 && step == 4) {
-        return decode_items((eplb_item_type){'i', 4, false}, bytes, 4, count, values, number);
+    if (type.kind == 'i' && type.size == 4 && step == 4 && decode_int32(bytes, count, values)) {
+        *number = EPLB_NUMBER_COUNT;
+        return count;
     }
     if (type.kind == 'i' && type.size == 8 && step == 8) {
         return decode_items((eplb_item_type){'i', 8, false}, bytes, 8, count, values, number);
