@@ -438,7 +438,8 @@ int32_t eplb_pickle_find(const eplb_pickle *pickle, const eplb_pickle_value *dic
 {
     int32_t found = 0;
     *value = NULL;
-    const eplb_pickle_cell *cell = eplb_pickle_first(pickle, dictionary);
+    const eplb_pickle_cell *cell =
+        dictionary->kind == EPLB_PICKLED_DICTIONARY ? eplb_pickle_first(pickle, dictionary) : NULL;
     while (cell != NULL) {
         bool is_key = eplb_pickle_text_is(eplb_pickle_item(pickle, cell), key);
         cell = eplb_pickle_following(pickle, cell);

@@ -76,7 +76,8 @@ const eplb_pickle_value *eplb_pickle_item(const eplb_pickle *pickle, const eplb_
 
 bool eplb_pickle_text_is(const eplb_pickle_value *value, const char *text);
 
-/* How many keys of a dictionary are `key`; `value` is that of the last. Linear in its length. */
+/* How many keys of a dictionary are `key`, 0 for what is none; `value` is that of the last, or
+ * NULL. Linear in its length. */
 int32_t eplb_pickle_find(const eplb_pickle *pickle, const eplb_pickle_value *dictionary,
                          const char *key, const eplb_pickle_value **value);
 

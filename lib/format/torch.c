@@ -133,7 +133,7 @@ eplb_status eplb_torch_open(eplb_torch *torch, const eplb_hooks *hooks, eplb_inp
         return status;
     }
     const eplb_zip_entry *pickle = NULL;
-    torch->file_size = eplb_input_size(input, &torch->file_size) ? torch->file_size : 0;
+    (void)eplb_input_size(input, &torch->file_size); /* an archive that is open has one */
     status = find_pickle(torch, &pickle, error);
     if (status == EPLB_OK) {
         status = check_order(torch, error);

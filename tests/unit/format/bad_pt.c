@@ -96,6 +96,8 @@ static const bad_pt machines[] = {
 static const bad_pt tensors[] = {
     {START "}.", PARSE, "f: data.pkl: no key 'logical_count' or 'records'"},
     {START "N.", PARSE, "no key 'logical_count' or 'records'"},
+    {START "]('logical_count'e.", PARSE, "no key 'logical_count' or 'records'"},
+    {START "'records'$85.", PARSE, "no key 'logical_count' or 'records'"},
     {START "}('logical_count'Nu.", PARSE, "f: key 'logical_count': not a tensor"},
     {START "}('logical_count'N'records'Nu.", PARSE,
      "data.pkl: both keys 'logical_count' and 'records'"},
