@@ -180,21 +180,16 @@ static bool begins_and_ends(const char *text, size_t length, const char *start, 
            memcmp(text + length - tail, end, tail) == 0;
 }
 
-static bool equals(const char *text, size_t length, const char *other)
-{
-    return length == strlen(other) && memcmp(text, other, length) == 0;
-}
-
 /* The names that such files need; any other could be a function with effects. */
 static eplb_status make_global(machine *self, eplb_error *error)
 {
     static const char storages[] = "torch\n";
     const char *text = self->op.text;
     uint32_t length = self->op.length;
-    eplb_pickle_value value = {.length = length, .as.text = text};
-    if (equals(text, length, "torch._utils\n_rebuild_tensor_v2")) {
+    eplb_pickle_value value = {.kind = EPLB_PICKLED_TEXT, .length = length, .as.text = text};
+    if (eplb_pickle_text_is(&value, "torch._utils\n_rebuild_tensor_v2")) {
         value.kind = EPLB_PICKLED_REBUILD_TENSOR;
-    } else if (equals(text, length, "collections\nOrderedDict")) {
+    } else if (eplb_pickle_text_is(&value, "collections\nOrderedDict")) {
         value.kind = EPLB_PICKLED_ORDERED_DICT;
     } else if (begins_and_ends(text, length, storages, "Storage")) {
         value.kind = EPLB_PICKLED_STORAGE_TYPE;
@@ -400,54 +395,4 @@ void eplb_pickle_clear(eplb_pickle *pickle)
     pickle->values = NULL;
     pickle->cells = NULL;
     pickle->root = NULL;
-}
-
-static const eplb_pickle_cell *cell_at(const eplb_pickle *pickle, uint32_t cell)
-{
-    return cell != 0 ? &pickle->cells[cell] : NULL;
-}
-
-const eplb_pickle_cell *eplb_pickle_first(const eplb_pickle *pickle, const eplb_pickle_value *value)
-{
-    return value->kind == EPLB_PICKLED_TUPLE || value->kind == EPLB_PICKLED_LIST ||
-                   value->kind == EPLB_PICKLED_DICTIONARY || value->kind == EPLB_PICKLED_STORAGE ||
-                   value->kind == EPLB_PICKLED_TENSOR
-               ? cell_at(pickle, value->as.items.first)
-               : NULL;
-}
-
-const eplb_pickle_cell *eplb_pickle_following(const eplb_pickle *pickle,
-                                              const eplb_pickle_cell *cell)
-{
-    return cell_at(pickle, cell->next);
-}
-
-const eplb_pickle_value *eplb_pickle_item(const eplb_pickle *pickle, const eplb_pickle_cell *cell)
-{
-    return &pickle->values[cell->value];
-}
-
-bool eplb_pickle_text_is(const eplb_pickle_value *value, const char *text)
-{
-    return (value->kind == EPLB_PICKLED_TEXT || value->kind == EPLB_PICKLED_STORAGE_TYPE) &&
-           equals(value->as.text, value->length, text);
-}
-
-int32_t eplb_pickle_find(const eplb_pickle *pickle, const eplb_pickle_value *dictionary,
-                         const char *key, const eplb_pickle_value **value)
-{
-    int32_t found = 0;
-    *value = NULL;
-    const eplb_pickle_cell *cell =
-        dictionary->kind == EPLB_PICKLED_DICTIONARY ? eplb_pickle_first(pickle, dictionary) : NULL;
-    while (cell != NULL) {
-        bool is_key = eplb_pickle_text_is(eplb_pickle_item(pickle, cell), key);
-        cell = eplb_pickle_following(pickle, cell);
-        if (is_key) {
-            *value = eplb_pickle_item(pickle, cell);
-            found++;
-        }
-        cell = eplb_pickle_following(pickle, cell);
-    }
-    return found;
 }
