@@ -43,6 +43,7 @@ typedef struct eplb_reading {
     int32_t model_layers;    /* that the file is of, as its counts say; 0: they do not */
     int32_t rank;            /* whose counts the file has; -1: it does not say, or all ranks */
     bool is_folded;          /* the file has the map of its slots: rows are logical experts */
+    bool is_archive;         /* for formats with files of two kinds: it is a zip archive */
     void *state;             /* the format's own, between open and close */
 } eplb_reading;
 

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <string.h>
 
-static double float_of(uint64_t bits, size_t size)
+double eplb_item_float(uint64_t bits, size_t size)
 {
     if (size == sizeof(float)) {
         uint32_t narrow = (uint32_t)bits;
@@ -22,7 +22,7 @@ eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes
     uint64_t bits = eplb_item_bits(bytes, type->size, type->big_endian);
     unsigned unused = 64 - 8 * (unsigned)type->size;
     if (type->kind == 'f') {
-        *value = float_of(bits, type->size);
+        *value = eplb_item_float(bits, type->size);
         return *value < 0.0        ? EPLB_NUMBER_NEGATIVE
                : *value <= DBL_MAX ? EPLB_NUMBER_COUNT
                                    : EPLB_NUMBER_NOT_FINITE;
@@ -57,10 +57,26 @@ static size_t int64_counts(const char *bytes, size_t count, double *counts)
     return count;
 }
 
+/* All are counts if none has a sign, which needs no branch for each. */
+static bool int32_counts(const char *bytes, size_t count, double *counts)
+{
+    uint32_t signs = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)eplb_item_bits(bytes + i * sizeof(bits), sizeof(bits), false);
+        signs |= bits;
+        counts[i] = (double)(int32_t)bits;
+    }
+    return signs >> 31 == 0;
+}
+
 size_t eplb_item_counts(const eplb_item_type *type, const char *bytes, size_t count, double *counts)
 {
     if (type->kind == 'i' && type->size == sizeof(int64_t) && !type->big_endian) {
         return int64_counts(bytes, count, counts);
+    }
+    if (type->kind == 'i' && type->size == sizeof(int32_t) && !type->big_endian &&
+        int32_counts(bytes, count, counts)) {
+        return count;
     }
     size_t good = 0;
     while (good < count &&

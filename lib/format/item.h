@@ -22,6 +22,9 @@ static inline uint64_t eplb_item_bits(const char *bytes, size_t size, bool big_e
     return bits;
 }
 
+/* The value of a float of 4 or 8 bytes. */
+double eplb_item_float(uint64_t bits, size_t size);
+
 /* What an item is; its value is exact for counts, and near enough to be shown for others. */
 eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes, double *value);
 

@@ -38,7 +38,12 @@ static void reading_counts_survives_each_failure(void **state)
                                         "format/lmdeploy_statistic.json",
                                         "format/trtllm_stat",
                                         "format/trtllm_stat/rank0.safetensors",
-                                        "format/vllm_load.safetensors"};
+                                        "format/vllm_load.safetensors",
+#ifdef HAVE_ZIP
+                                        "format/sglang_stat.pt",
+                                        "format/sglang_per_pass_0.pt"
+#endif
+    };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         test_path path = test_data(names[i]);
         test_each_failing_allocation(read_counts, path.text);
