@@ -3,6 +3,7 @@
  * id. It is written as text; only reading it needs libyaml (see trtllm_yaml.c). */
 #include <string.h>
 
+#include "format/engine.h"
 #include "format/format.h"
 #include "format/trtllm_yaml.h"
 
@@ -11,10 +12,6 @@
 #else
 #define READS 0u
 #endif
-
-/* The engine's own limits. */
-#define MAX_EXPERTS 1024
-#define MAX_SLOTS 65536
 
 /* One of the keys begins a line. */
 static bool probe(const eplb_probe *probe)
@@ -39,10 +36,10 @@ static eplb_status check_limits(const eplb_placement *placement, eplb_error *err
 {
     int32_t experts = eplb_placement_experts(placement);
     int32_t slots = eplb_placement_slots(placement);
-    if (experts > MAX_EXPERTS || slots > MAX_SLOTS) {
+    if (experts > EPLB_TRTLLM_MAX_EXPERTS || slots > EPLB_TRTLLM_MAX_SLOTS) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
                               "trtllm cannot carry %d experts in %d slots: at most %d and %d",
-                              experts, slots, MAX_EXPERTS, MAX_SLOTS);
+                              experts, slots, EPLB_TRTLLM_MAX_EXPERTS, EPLB_TRTLLM_MAX_SLOTS);
     }
     return EPLB_OK;
 }
