@@ -145,18 +145,18 @@ static eplb_status resolve_model(const eplb_engine_model *given, eplb_engine_mod
     eplb_engine_model_init(model);
     if (given != NULL && !eplb_struct_in(model, sizeof(*model), given)) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "check: model without struct_size: see eplb_engine_model_init");
+                              "model without struct_size: see eplb_engine_model_init");
     }
     int32_t dense = model->dense_count;
     if (model->layers < 0 || dense < 0 || dense > model->layers ||
         (dense > 0 && model->dense_layers == NULL)) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "check: %d dense layers of %d, or none listed", dense, model->layers);
+                              "model: %d dense layers of %d, or none listed", dense, model->layers);
     }
     for (int32_t d = 0; d < dense; d++) {
         int32_t low = d > 0 ? model->dense_layers[d - 1] + 1 : 0;
         if (model->dense_layers[d] < low || model->dense_layers[d] >= model->layers) {
-            return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "check: dense layer %d not in %d..%d",
+            return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "model: dense layer %d not in %d..%d",
                                   model->dense_layers[d], low, model->layers - 1);
         }
     }
