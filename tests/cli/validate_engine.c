@@ -251,6 +251,8 @@ static void layers_are_those_of_the_model(void **state)
          "valid for vLLM: 3 layers of 2 experts on 2 GPUs x 1 slot\n", ""},
         {"[[0,2],[1,0]]", "--gpus 2 --engine vllm --model config.json", 1, "",
          "eplb: map: layer 0: slot 1: expert 2 not in 0..1 (or -1 for an empty slot)\n"},
+        {"2 1 3\n1 1 0\n0 0 1\n", "--engine omni --model config.json", 1, "",
+         "eplb: map: 3 experts, expected 2; config.json has 2 experts\n"},
         {"2 1 2\n1 0\n0 1\n", "--engine omni --model config.json --explain", 1,
          "1 layer, expected 2\n"
          "layer_count: What omni-infer does with it is not documented.\n"
