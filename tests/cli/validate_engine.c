@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* validate --engine, --model and --explain: a broken map for each kind and engine. */
-#include <eplb/format.h>
+#include <eplb/engine.h>
 
 #include "run_json.h"
 
@@ -313,6 +313,17 @@ static void wrong_usage_is_refused(void **state)
     }
 }
 
+static void help_lists_every_engine(void **state)
+{
+    run_result result = run_line(*state, "validate --help");
+    const char *list = strstr(result.out, "--engine NAME  ");
+    assert_non_null(list);
+    for (size_t i = 0; eplb_engine_at(i) != NULL; i++) {
+        assert_contains(list, eplb_engine_name(eplb_engine_at(i)));
+    }
+    run_release(&result);
+}
+
 static void without_an_engine_the_file_says_whose_it_is(void **state)
 {
     static const expectation rows[] = {
@@ -386,6 +397,7 @@ TEST_MAIN(IN_DIRECTORY(valid_files_name_the_engine),
           IN_DIRECTORY(only_content_is_explained), IN_DIRECTORY(layers_are_those_of_the_model),
           IN_DIRECTORY(config_that_does_not_tell_the_layers_needs_an_option),
           IN_DIRECTORY(file_of_another_engine_is_refused), IN_DIRECTORY(wrong_usage_is_refused),
+          IN_DIRECTORY(help_lists_every_engine),
           IN_DIRECTORY(without_an_engine_the_file_says_whose_it_is),
           IN_DIRECTORY(each_kind_is_explained_once_even_if_it_is_not_shown),
           IN_DIRECTORY(json_has_the_engine_and_its_explanations),
