@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
-
 #include "base/abi.h"
 #include "format/engine.h"
 
