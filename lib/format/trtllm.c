@@ -4,6 +4,7 @@
  * safetensors (trtllm_counts.c). */
 #include <string.h>
 
+#include "format/engine.h"
 #include "format/format.h"
 #include "format/trtllm_counts.h"
 #include "format/trtllm_yaml.h"
@@ -13,10 +14,6 @@
 #else
 #define READS_PLACEMENT 0u
 #endif
-
-/* The engine's own limits. */
-#define MAX_EXPERTS 1024
-#define MAX_SLOTS 65536
 
 /* One of the keys begins a line. */
 static bool probe_placement(const eplb_probe *probe)
@@ -47,10 +44,10 @@ static eplb_status check_limits(const eplb_placement *placement, eplb_error *err
 {
     int32_t experts = eplb_placement_experts(placement);
     int32_t slots = eplb_placement_slots(placement);
-    if (experts > MAX_EXPERTS || slots > MAX_SLOTS) {
+    if (experts > EPLB_TRTLLM_MAX_EXPERTS || slots > EPLB_TRTLLM_MAX_SLOTS) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
                               "trtllm cannot carry %d experts in %d slots: at most %d and %d",
-                              experts, slots, MAX_EXPERTS, MAX_SLOTS);
+                              experts, slots, EPLB_TRTLLM_MAX_EXPERTS, EPLB_TRTLLM_MAX_SLOTS);
     }
     return EPLB_OK;
 }
