@@ -98,6 +98,28 @@ static inline bool have_same_slots(const eplb_placement *a, const eplb_placement
     return same;
 }
 
+/* A curve, to be freed. */
+static inline eplb_curve_point *curve_of(const eplb_plan *plan, int32_t layer, int32_t *count)
+{
+    assert_ok(eplb_plan_get_curve(plan, layer, NULL, 0, count, NULL), NULL);
+    eplb_curve_point *points = calloc((size_t)*count + 1, sizeof(*points));
+    assert_ok(eplb_plan_get_curve(plan, layer, points, *count, count, NULL), NULL);
+    return points;
+}
+
+/* Of a layer, or -1: the whole. It begins with at most so many copies. */
+static inline void assert_curve_falls(const eplb_plan *plan, int32_t layer, int64_t required)
+{
+    int32_t count;
+    eplb_curve_point *points = curve_of(plan, layer, &count);
+    assert_true(count == 0 || points[0].copies <= required);
+    for (int32_t i = 1; i < count; i++) {
+        assert_true(points[i].copies > points[i - 1].copies);
+        assert_true(points[i].imbalance < points[i - 1].imbalance);
+    }
+    free(points);
+}
+
 /* What eplb_rebalance_create promises of every layer; returns the copies of all. */
 static inline int64_t assert_keeps_promises(const eplb_plan *plan, const eplb_load *load,
                                             const eplb_placement *current, eplb_objective objective)
@@ -127,9 +149,11 @@ static inline int64_t assert_keeps_promises(const eplb_plan *plan, const eplb_lo
         assert_true(!was_scored || value <= layer.imbalance_before * (1.0 + 1e-9));
         assert_true(layer.scored || copies == more.copies_required);
         assert_stayers_keep_slots(current, placement, l);
+        assert_curve_falls(plan, l, more.copies_required);
         all += copies;
         required += more.copies_required;
     }
+    assert_curve_falls(plan, -1, required);
     assert_int_equal(info_of(plan).copies, all);
     assert_int_equal(rebalance_info_of(plan).copies_required, required);
     return all;
@@ -162,15 +186,6 @@ static inline int64_t copies_again(const eplb_plan *plan, const eplb_load *load,
     }
     eplb_plan_destroy(&again);
     return copies;
-}
-
-/* A curve, to be freed. */
-static inline eplb_curve_point *curve_of(const eplb_plan *plan, int32_t layer, int32_t *count)
-{
-    assert_ok(eplb_plan_get_curve(plan, layer, NULL, 0, count, NULL), NULL);
-    eplb_curve_point *points = calloc((size_t)*count + 1, sizeof(*points));
-    assert_ok(eplb_plan_get_curve(plan, layer, points, *count, count, NULL), NULL);
-    return points;
 }
 
 #endif

@@ -25,8 +25,10 @@ static void print_line(const eplb_format *format, const ability *what)
     bool reads = (flags & what->reads) != 0;
     bool writes = (flags & what->writes) != 0;
     char engine[100];
-    snprintf(engine, sizeof(engine), "%s%s%s", eplb_format_engine(format),
-             (flags & EPLB_FORMAT_OPEN) != 0 ? ", open: " : "", eplb_format_change(format));
+    const char *change = eplb_format_change(format);
+    snprintf(engine, sizeof(engine), "%s%s%s%s", eplb_format_engine(format),
+             (flags & EPLB_FORMAT_OPEN) != 0 ? ", open" : "", change[0] != '\0' ? ": " : "",
+             change);
     printf("%-12s %-10s %-11s %-48s %s\n", eplb_format_name(format), what->what,
            reads && writes ? "read, write"
            : reads         ? "read"
@@ -66,7 +68,7 @@ static cJSON *describe(const eplb_format *format)
     cJSON_AddStringToObject(object, "engine", eplb_format_engine(format));
     cJSON_AddStringToObject(object, "recognised_by", eplb_format_recognised_by(format));
     cJSON_AddStringToObject(object, "state", (flags & EPLB_FORMAT_OPEN) != 0 ? "open" : "released");
-    if ((flags & EPLB_FORMAT_OPEN) != 0) {
+    if (eplb_format_change(format)[0] != '\0') {
         cJSON_AddStringToObject(object, "change", eplb_format_change(format));
     } else {
         cJSON_AddNullToObject(object, "change");

@@ -83,7 +83,9 @@ void counting_explain(const counting_values *values, const model_answers *model,
     model_explain(model, error);
     if (asks) {
         eplb_error given = *error;
-        eplb_error_set(error, (eplb_status)given.status, "%.400s; " REMEDY, given.message);
+        bool is_said = strstr(given.message, "counted under") != NULL;
+        eplb_error_set(error, (eplb_status)given.status, "%.400s%s", given.message,
+                       is_said ? ": --counted-under FILE" : "; " REMEDY);
     }
 }
 

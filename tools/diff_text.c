@@ -132,8 +132,7 @@ static void print_sources(const diff_report *self)
 static void print_extra_copies(const diff_report *self)
 {
     if (self->extra > 0) {
-        printf("%" PRId64 " of these %s not needed: slots that are renamed in place, or too few "
-               "buffers (--mode, --buffer-slots).\n",
+        printf("%" PRId64 " of these %s not needed with more buffer slots (--buffer-slots).\n",
                self->extra, self->extra == 1 ? "is" : "are");
     }
 }

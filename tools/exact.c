@@ -20,6 +20,11 @@ const eplb_refiner *exact_refiner(const exact *self)
     return self != NULL ? eplb_ilp_refiner(self) : NULL;
 }
 
+const eplb_fewest_finder *exact_fewest_finder(const exact *self)
+{
+    return self != NULL ? eplb_ilp_fewest_finder(self) : NULL;
+}
+
 void exact_close(exact **self)
 {
     eplb_ilp_destroy(self);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include <eplb/fewest.h>
 #include <eplb/hooks.h>
 #include <eplb/refine.h>
 #include <eplb/status.h>
@@ -19,6 +20,7 @@ eplb_status exact_open(exact **out, const eplb_hooks *hooks, bool everywhere, in
 
 /* NULL for NULL. */
 const eplb_refiner *exact_refiner(const exact *self);
+const eplb_fewest_finder *exact_fewest_finder(const exact *self);
 
 /* Sets the pointer to NULL. */
 void exact_close(exact **self);

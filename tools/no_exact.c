@@ -24,6 +24,12 @@ const eplb_refiner *exact_refiner(const exact *self)
     return NULL;
 }
 
+const eplb_fewest_finder *exact_fewest_finder(const exact *self)
+{
+    (void)self;
+    return NULL;
+}
+
 void exact_close(exact **self)
 {
     *self = NULL;

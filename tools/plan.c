@@ -234,7 +234,8 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     planning.progress_context = &shown;
     status = self->rebalances
                  ? plan_rebalance_create(plan, &self->terms, values, self->load, self->cluster,
-                                         self->current, &planning, &self->hooks, error)
+                                         self->current, &planning, exact_fewest_finder(self->exact),
+                                         &self->hooks, error)
              : self->budget != NULL
                  ? eplb_plan_create_in_budget(plan, &self->hooks, self->load, self->cluster,
                                               self->budget, self->current, &planning, error)

@@ -97,6 +97,7 @@ static void add_layers(cJSON *document, const plan_report *self)
         }
         json_add_number(object, "lower_bound", row->scored, row->bound);
         add_copies(object, self, row->copies);
+        plan_fewest_add_layer_json(object, self, row);
         cJSON_AddItemToArray(list, object);
     }
 }
@@ -186,6 +187,7 @@ static void add_refinement(cJSON *document, const plan_report *self)
     json_add_number(object, "lower_bound_without_mean", scored, refinement->bound_searched);
     json_add_integer(object, "optimal_layers", refinement->optimal_layers);
     json_add_integer(object, "nodes", refinement->nodes);
+    plan_fewest_add_json(object, self);
 }
 
 int plan_report_print_json(const plan_report *self, int exit_code)

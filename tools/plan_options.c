@@ -120,8 +120,8 @@ static const option options[] = {
     {"effort", "1..9", "how long to search (default 5)", OPTION_INT, AT(effort), 1, 9, NULL},
     {"ilp", "off|auto|on",
      "exact optimisation with GLPK after the search: auto for layers small enough to be proven "
-     "optimal, on for all; it takes up to seconds a layer and the report says what it gained "
-     "(default off)",
+     "optimal, on for all, and for the fewest copies with --target-imbalance; it takes up to "
+     "seconds a layer and the report says what it gained (default off)",
      OPTION_CHOICE, AT(ilp), 0, 0, ilp_choices},
     {"ilp-nodes", "N", "how many nodes of search trees a layer may take then (default 5000000)",
      OPTION_INT, AT(ilp_nodes), 0, INT32_MAX, NULL},

@@ -10,11 +10,15 @@
 eplb_status plan_copy_price(const price_terms *terms, const plan_values *values,
                             const eplb_cluster *cluster, double *price, eplb_error *error);
 
-/* Plans from the placement in force, as the options ask for. */
+/* Whether fewer copies are looked for by exact optimisation. */
+bool plan_looks_for_fewest(const plan_values *values);
+
+/* Plans from the placement in force, as the options ask for; `fewest` may be NULL. */
 eplb_status plan_rebalance_create(eplb_plan **plan, const price_terms *terms,
                                   const plan_values *values, const eplb_load *load,
                                   const eplb_cluster *cluster, const eplb_placement *current,
-                                  const eplb_plan_options *planning, const eplb_hooks *hooks,
+                                  const eplb_plan_options *planning,
+                                  const eplb_fewest_finder *fewest, const eplb_hooks *hooks,
                                   eplb_error *error);
 
 #endif

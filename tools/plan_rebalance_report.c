@@ -69,6 +69,8 @@ eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subjec
                                        .is_limited = values->max_copies >= 0,
                                        .layers_are_limited = values->max_copies_per_layer >= 0 ||
                                                              values->max_copies_per_gpu >= 0,
+                                       .looks_for_fewest = plan_looks_for_fewest(values),
+                                       .has_min_gain = values->min_gain > 0.0,
                                        .terms = *subject->rebalance};
     plan_rebalance *rebalance = &self->rebalance;
     rebalance->info.struct_size = sizeof(rebalance->info);
@@ -80,6 +82,9 @@ eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subjec
     }
     if (status == EPLB_OK) {
         status = read_curve(rebalance, subject->plan, error);
+    }
+    if (status == EPLB_OK) {
+        status = plan_fewest_measure(self, subject, error);
     }
     return status == EPLB_OK ? judge(self, subject, error) : status;
 }
@@ -116,8 +121,11 @@ static void print_choice(const plan_rebalance *self, FILE *out)
     if (self->target >= 0.0 && self->info.layers_missed > 0) {
         fprintf(out,
                 "The target %.10g is not reached in %" PRId32 " layer%s: these are as good as was "
-                "found.\n",
-                self->target, self->info.layers_missed, plural(self->info.layers_missed));
+                "found%s.\n",
+                self->target, self->info.layers_missed, plural(self->info.layers_missed),
+                self->is_limited || self->layers_are_limited || self->has_min_gain
+                    ? " within the limits given"
+                    : "");
     } else if (self->target >= 0.0) {
         fprintf(out, "Chosen: the fewest copies found that bring each layer to %.10g.\n",
                 self->target);
@@ -143,12 +151,14 @@ void plan_rebalance_print(const plan_report *self, FILE *out)
         print_curve(rebalance, out);
     }
     print_choice(rebalance, out);
+    plan_fewest_print(self, out);
     int64_t required = rebalance->info.copies_required;
     if (required > 0) {
-        fprintf(out, "%" PRId64 " of the copies %s needed for a valid placement.\n", required,
-                required == 1 ? "is" : "are");
+        fprintf(out, "%" PRId64 " of the copies %s needed for a valid placement, whatever %s.\n",
+                required, required == 1 ? "is" : "are", required == 1 ? "it gains" : "they gain");
     }
-    if (rebalance->payoff.copies > 0 && self->scored_layers > 0) {
+    if (rebalance->payoff.copies > 0 && self->scored_layers > 0 &&
+        (required == 0 || rebalance->payoff.gain_seconds > 0.0)) {
         price_print(&rebalance->terms, &rebalance->payoff, out);
     }
 }

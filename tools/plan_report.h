@@ -49,6 +49,8 @@ typedef struct plan_rebalance {
     double target;           /* NOT_GIVEN: none */
     bool is_limited;         /* by a number of copies in all */
     bool layers_are_limited; /* or in a layer, or into a GPU */
+    bool looks_for_fewest;   /* by exact optimisation */
+    bool has_min_gain;       /* layers that would gain less stay */
     double copy_price;
     price_terms terms;
     eplb_payoff payoff;
@@ -68,6 +70,8 @@ typedef struct plan_row {
     double bound;
     double uniform; /* in layers with equally many slots, where there is a budget */
     int64_t copies;
+    int32_t verdict;         /* an eplb_fewest_verdict; -1: there is none */
+    int64_t copies_at_least; /* of a placement that reaches the target; 0: not known */
 } plan_row;
 
 /* One scenario: imbalances over the layers in which it has load. */
@@ -182,6 +186,13 @@ eplb_status plan_rebalance_measure(plan_report *self, const plan_subject *subjec
                                    eplb_error *error);
 void plan_rebalance_print(const plan_report *self, FILE *out);
 void plan_rebalance_add_json(cJSON *document, const plan_report *self);
+
+/* What is proven of the number of copies: of all layers, of those that miss the target, and of one
+ * layer. Nothing where it was not looked for. */
+eplb_status plan_fewest_measure(plan_report *self, const plan_subject *subject, eplb_error *error);
+void plan_fewest_print(const plan_report *self, FILE *out);
+void plan_fewest_add_json(cJSON *object, const plan_report *self);
+void plan_fewest_add_layer_json(cJSON *object, const plan_report *self, const plan_row *row);
 
 void plan_report_print(const plan_report *self, FILE *out);
 

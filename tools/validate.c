@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
-
 #include "commands.h"
+#include "engines.h"
 #include "formats.h"
 #include "message.h"
+#include "model_options.h"
 #include "options.h"
-#include "output.h"
-
-#define SHOWN 20 /* violations that people get to see */
+#include "validate_report.h"
 
 typedef struct validate_values {
     const char *file;
     const char *from;
+    const char *engine;
+    const char *model;
+    id_list dense_layers;
     int32_t gpus;
     int32_t gpus_per_node;
     int32_t experts;
+    bool explain;
     bool json;
 } validate_values;
 
@@ -27,6 +29,20 @@ static const option options[] = {
      AT(gpus_per_node), 1, EPLB_MAX_GPUS, NULL},
     {"experts", "N", "logical experts of a layer (default: one more than the largest in the file)",
      OPTION_INT, AT(experts), 1, EPLB_MAX_EXPERTS, NULL},
+    {"engine", "NAME",
+     "check the rules of this engine, too: sglang, trtllm, vllm, ascend, omni or fastdeploy",
+     OPTION_TEXT, AT(engine), 0, 0, NULL},
+    {"explain", NULL,
+     "say what the engine does with a file that breaks a rule (without --engine: the one that "
+     "loads such files)",
+     OPTION_FLAG, AT(explain), 0, 0, NULL},
+    {"model", "FILE",
+     "config.json of the model (Hugging Face), with --engine: says the experts, and the layers "
+     "that the engine needs",
+     OPTION_TEXT, AT(model), 0, 0, NULL},
+    {"dense-layers", "LIST",
+     "layers without experts, such as 0-2 or none, where the config does not tell", OPTION_IDS,
+     AT(dense_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
     {"from", "FORMAT", "format of the file (default: recognised by content)", OPTION_TEXT, AT(from),
      0, 0, NULL},
     {"json", NULL, "print one JSON document instead of the list", OPTION_FLAG, AT(json), 0, 0,
@@ -35,10 +51,12 @@ static const option options[] = {
 
 static const command validate = {
     .name = "validate",
-    .usage = "FILE --gpus N [--gpus-per-node N] [--experts N] [--from FORMAT] [--json]",
+    .usage = "FILE --gpus N [--gpus-per-node N] [--experts N] [--engine NAME [--model FILE "
+             "[--dense-layers LIST]]] [--explain] [--from FORMAT] [--json]",
     .notes = "Checks a placement: every expert has a replica in every layer, no expert is twice on "
              "a GPU, every slot is filled. Engines compute wrong outputs or fail with maps that "
-             "break these rules. Exits with 0 when the placement is valid and 1 when it is not.",
+             "break these rules. With --engine also what that engine asks of the file, whether it "
+             "checks it or not. Exits with 0 when the placement is valid and 1 when it is not.",
     .example = "eplb validate map.json --gpus 32 --experts 256",
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),
@@ -47,148 +65,58 @@ static const command validate = {
     .lists_formats = true,
 };
 
-/* Where violations go. */
-typedef struct listing {
-    const eplb_placement *placement;
-    int64_t visited;
-    cJSON *list; /* NULL: lines for people */
-} listing;
+/* What a run makes of its options. */
+typedef struct job {
+    const validate_values *values;
+    const eplb_format *from;
+    const eplb_engine *engine;
+    model_answers answers;
+    int32_t experts;
+} job;
 
-static const char *kind_name(int32_t kind)
+static int check_options(const validate_values *values)
 {
-    static const char *const names[] = {
-        [EPLB_VIOLATION_MISSING_EXPERT] = "missing_expert",
-        [EPLB_VIOLATION_DUPLICATE] = "duplicate",
-        [EPLB_VIOLATION_EMPTY_SLOT] = "empty_slot",
-        [EPLB_VIOLATION_DEAD_GPU] = "dead_gpu",
-        [EPLB_VIOLATION_CLOSED_SLOT] = "closed_slot",
-    };
-    return names[kind];
+    if (values->model != NULL && values->engine == NULL) {
+        return usage_error(validate.name,
+                           "--model without --engine: engines differ in the layers they want");
+    }
+    if (values->dense_layers.items != NULL && values->model == NULL) {
+        return usage_error(validate.name, "--dense-layers without --model");
+    }
+    return EXIT_DONE;
 }
 
-/* A place in the map; null where the violation has none. */
-static void add_place(cJSON *object, const char *name, int32_t value)
+static int find_names(job *self)
 {
-    if (value >= 0) {
-        json_add_integer(object, name, value);
-    } else {
-        cJSON_AddNullToObject(object, name);
+    int exit_code = find_engine(validate.name, self->values->engine, &self->engine);
+    if (exit_code == EXIT_DONE) {
+        exit_code =
+            find_format(validate.name, "from", self->values->from,
+                        EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT, &self->from);
+    }
+    return exit_code;
+}
+
+/* Says what the engine does with files that could not be read; without --engine it is the one of
+ * --from, if that was given. */
+static void explain_unreadable(const job *self, eplb_status status)
+{
+    bool is_content = status == EPLB_ERROR_PARSE || status == EPLB_ERROR_DATA;
+    const eplb_engine *engine =
+        self->engine != NULL ? self->engine : eplb_engine_of_format(self->from);
+    const char *text = eplb_engine_explain(engine, EPLB_ENGINE_UNREADABLE);
+    if (self->values->explain && is_content && text != NULL) {
+        fprintf(stderr, "eplb: %s\n", text);
     }
 }
 
-static int add_to_json(void *context, const eplb_violation *violation)
+static int read_file(const job *self, eplb_placement **placement, const eplb_format **format)
 {
-    listing *self = context;
-    char text[160];
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "kind", kind_name(violation->kind));
-    json_add_integer(object, "layer", eplb_placement_layer_ids(self->placement)[violation->layer]);
-    add_place(object, "gpu", violation->gpu);
-    add_place(object, "slot", violation->slot);
-    add_place(object, "expert", violation->expert);
-    cJSON_AddStringToObject(object, "text",
-                            eplb_violation_text(self->placement, violation, text, sizeof(text)));
-    cJSON_AddItemToArray(self->list, object);
-    return 0;
-}
-
-static int print_line(void *context, const eplb_violation *violation)
-{
-    listing *self = context;
-    char text[160];
-    if (self->visited++ < SHOWN) {
-        puts(eplb_violation_text(self->placement, violation, text, sizeof(text)));
-    }
-    return 0;
-}
-
-/* "9", or "3 to 4" where GPUs or layers differ. */
-static char *slots_of_gpus(const eplb_placement *placement, char *text, size_t size)
-{
-    int32_t fewest = INT32_MAX;
-    int32_t most = 0;
-    for (int32_t l = 0; l < eplb_placement_layers(placement); l++) {
-        for (int32_t g = 0; g < eplb_cluster_gpus(eplb_placement_cluster(placement)); g++) {
-            int32_t slots = eplb_placement_open_slots_on(placement, l, g);
-            fewest = slots < fewest ? slots : fewest;
-            most = slots > most ? slots : most;
-        }
-    }
-    if (fewest < most) {
-        snprintf(text, size, "%" PRId32 " to %" PRId32 " slots", fewest, most);
-    } else {
-        snprintf(text, size, "%" PRId32 " slot%s", most, plural(most));
-    }
-    return text;
-}
-
-static void print_verdict(const eplb_placement *placement, int64_t violations)
-{
-    if (violations > SHOWN) {
-        printf("... and %" PRId64 " more\n", violations - SHOWN);
-    }
-    if (violations > 0) {
-        printf("INVALID: %" PRId64 " violation%s\n", violations, plural(violations));
-        return;
-    }
-    int32_t layers = eplb_placement_layers(placement);
-    int32_t experts = eplb_placement_experts(placement);
-    int32_t gpus = eplb_cluster_gpus(eplb_placement_cluster(placement));
-    char slots[48];
-    printf("valid: %d layer%s of %d expert%s on %d GPU%s x %s\n", layers, plural(layers), experts,
-           plural(experts), gpus, plural(gpus), slots_of_gpus(placement, slots, sizeof(slots)));
-}
-
-static cJSON *describe(const validate_values *values, const eplb_placement *placement,
-                       const eplb_format *format)
-{
-    cJSON *document = json_begin("eplb.validate/1");
-    json_add_text(document, "file", values->file);
-    cJSON_AddStringToObject(document, "format", eplb_format_name(format));
-    json_add_integer(document, "layers", eplb_placement_layers(placement));
-    json_add_integer(document, "experts", eplb_placement_experts(placement));
-    json_add_integer(document, "gpus", eplb_cluster_gpus(eplb_placement_cluster(placement)));
-    json_add_integer(document, "slots", eplb_placement_slots(placement));
-    return document;
-}
-
-static int print_json(const validate_values *values, const eplb_placement *placement,
-                      const eplb_format *format)
-{
-    eplb_error error;
-    int64_t violations;
-    cJSON *document = describe(values, placement, format);
-    listing list = {.placement = placement, .list = cJSON_CreateArray()};
-    if (eplb_placement_check(placement, 0, add_to_json, &list, &violations, &error) != EPLB_OK) {
-        cJSON_Delete(list.list);
-        cJSON_Delete(document);
-        return fail(&error);
-    }
-    cJSON_AddBoolToObject(document, "valid", violations == 0);
-    json_add_integer(document, "violation_count", violations);
-    cJSON_AddItemToObject(document, "violations", list.list);
-    return json_finish(document, violations == 0 ? EXIT_DONE : EXIT_FAILED);
-}
-
-static int print_list(const eplb_placement *placement)
-{
-    eplb_error error;
-    int64_t violations;
-    listing list = {.placement = placement};
-    if (eplb_placement_check(placement, 0, print_line, &list, &violations, &error) != EPLB_OK) {
-        return fail(&error);
-    }
-    print_verdict(placement, violations);
-    return output_finish(violations == 0 ? EXIT_DONE : EXIT_FAILED);
-}
-
-static int read_file(const validate_values *values, const eplb_format *from,
-                     eplb_placement **placement, const eplb_format **format)
-{
+    const validate_values *values = self->values;
     eplb_hooks hooks;
     eplb_hooks_init(&hooks);
     hooks.log = print_warning;
-    eplb_read_options reading = reading_options(from, values->experts);
+    eplb_read_options reading = reading_options(self->from, self->experts);
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
     eplb_error error;
@@ -197,23 +125,65 @@ static int read_file(const validate_values *values, const eplb_format *from,
     if (status == EPLB_ERROR_ARGUMENT && values->gpus == 0) {
         return usage_error(validate.name, "%s with --gpus N", error.message);
     }
+    if (status != EPLB_OK) {
+        model_explain(&self->answers, &error);
+        int exit_code = fail(&error);
+        explain_unreadable(self, status);
+        return exit_code;
+    }
+    status = check_loads_format(self->engine, *format, values->file, &error);
     return status == EPLB_OK ? EXIT_DONE : fail(&error);
 }
 
-static int run(const validate_values *values)
+static int report(const job *self, const eplb_placement *placement, const eplb_format *format)
 {
-    const eplb_format *from;
+    const validate_values *values = self->values;
+    validate_report report = {.file = values->file,
+                              .format = format,
+                              .placement = placement,
+                              .engine = self->engine,
+                              .explain = values->explain};
+    eplb_engine_model_init(&report.model);
+    report.model.layers = self->answers.config.layers;
+    if (report.model.layers > 0) {
+        report.model.dense_count = values->dense_layers.count;
+        report.model.dense_layers = values->dense_layers.items;
+    } else if (self->engine != NULL) {
+        fprintf(stderr, "eplb: the number of layers is not checked%s\n",
+                values->model == NULL ? " (--model config.json checks it)"
+                                      : ": the model's config does not say it");
+    }
+    return values->json ? validate_print_json(&report) : validate_print_list(&report);
+}
+
+static int read_and_report(const job *self)
+{
     const eplb_format *format;
     eplb_placement *placement = NULL;
-    int exit_code = find_format(validate.name, "from", values->from,
-                                EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT, &from);
+    int exit_code = read_file(self, &placement, &format);
     if (exit_code == EXIT_DONE) {
-        exit_code = read_file(values, from, &placement, &format);
-    }
-    if (exit_code == EXIT_DONE) {
-        exit_code = values->json ? print_json(values, placement, format) : print_list(placement);
+        exit_code = report(self, placement, format);
     }
     eplb_placement_destroy(&placement);
+    return exit_code;
+}
+
+static int run(validate_values *values)
+{
+    job self = {.values = values, .experts = values->experts};
+    int exit_code = check_options(values);
+    if (exit_code == EXIT_DONE) {
+        exit_code = find_names(&self);
+    }
+    if (exit_code == EXIT_DONE) {
+        const model_questions open = {.experts = &self.experts,
+                                      .dense_layers = &values->dense_layers};
+        exit_code = model_answer(&self.answers, values->model, &open);
+        if (exit_code == EXIT_DONE) {
+            exit_code = read_and_report(&self);
+        }
+        model_answers_release(&self.answers);
+    }
     return exit_code;
 }
 

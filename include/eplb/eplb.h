@@ -4,6 +4,7 @@
 #define EPLB_EPLB_H
 
 #include <eplb/cluster.h>
+#include <eplb/fewest.h>
 #include <eplb/file.h>
 #include <eplb/hooks.h>
 #include <eplb/layer_budget.h>

@@ -17,11 +17,9 @@
 
 #include <stdint.h>
 
-#include <eplb/cluster.h>
+#include <eplb/fewest.h>
 #include <eplb/hooks.h>
-#include <eplb/load.h>
 #include <eplb/placement.h>
-#include <eplb/plan.h>
 #include <eplb/refine.h>
 #include <eplb/status.h>
 
@@ -63,82 +61,6 @@ EPLB_API void eplb_ilp_destroy(eplb_ilp **ilp);
 EPLB_API const eplb_refiner *eplb_ilp_refiner(const eplb_ilp *ilp);
 
 /*
- * Fewest copies: from the placement in force to one that is balanced well enough.
- *
- * A copy writes one expert's weights to a GPU that does not hold that expert now: a pair (GPU,
- * expert) that the current placement lacks, as eplb_placement_copies counts. Bringing an expert
- * back home is free, and so is renaming slots inside a GPU. All experts of a layer have equally
- * many bytes, so the fewest copies are the fewest bytes.
- */
-typedef enum eplb_fewest_verdict {
-    EPLB_FEWEST_PROVEN = 0,      /* the target is reached, and never with fewer copies */
-    EPLB_FEWEST_REACHED = 1,     /* it is reached; whether with fewer copies is not known */
-    EPLB_FEWEST_IMPOSSIBLE = 2,  /* no valid placement reaches it */
-    EPLB_FEWEST_NOT_REACHED = 3, /* none was found, and none was ruled out */
-} eplb_fewest_verdict;
-
-/* The name that reports use, such as "proven". A static string. */
-EPLB_API const char *eplb_fewest_verdict_name(eplb_fewest_verdict verdict);
-
-typedef struct eplb_fewest_task {
-    uint32_t struct_size; /* sizeof(eplb_fewest_task), written by eplb_fewest_task_init */
-    int32_t objective;    /* an eplb_objective; default EPLB_OBJECTIVE_MEAN_OF_MAX */
-
-    /* Largest objective that will do, as eplb_placement_objective measures it, and 1e-12 of it more
-     * for rounding; finite, >= 1. Default 1: perfect balance. A layer without load has it anyway.
-     */
-    double target;
-
-    /* The placement in force: one row of it. It may have empty slots, experts twice on a GPU or
-     * nowhere, GPUs that are dead in `cluster`, and other numbers of slots. */
-    const eplb_placement *current;
-    int32_t current_row;
-
-    int32_t layer; /* the layer's index in `load` */
-    const eplb_load *load;
-
-    /* Where the experts shall be: as many GPUs as `current` has; live ones get all their slots
-     * filled, dead ones nothing. */
-    const eplb_cluster *cluster;
-
-    /* A valid placement of the layer in that cluster to begin with, such as a plan with few copies;
-     * the result is never worse. NULL (default): a plan is made where the current placement does
-     * not do. */
-    const eplb_placement *start;
-    int32_t start_row;
-
-    /* Asked whether to stop, from the calling thread: non-zero is yes, and the best so far is
-     * returned. NULL (default): never. */
-    int (*stop)(void *stop_context);
-    void *stop_context;
-} eplb_fewest_task;
-
-/* Writes the defaults; current, load and cluster are to be set. */
-EPLB_API void eplb_fewest_task_init(eplb_fewest_task *task);
-
-typedef struct eplb_fewest_result {
-    uint32_t struct_size; /* set by the caller: how much may be written */
-    int32_t verdict;      /* an eplb_fewest_verdict */
-
-    /* An eplb_stop: EPLB_STOP_OPTIMAL when there is nothing left to find or to prove,
-     * EPLB_STOP_LOCAL_OPTIMUM when no neighbourhood has fewer copies, EPLB_STOP_EFFORT when the
-     * nodes are used up, EPLB_STOP_CANCELLED when stop() said so. */
-    int32_t stop;
-    int32_t reserved; /* 0 */
-    int64_t copies;   /* that the placement needs */
-
-    /* No placement that reaches the target has fewer copies. Where none reaches it: none with this
-     * placement's imbalance. */
-    int64_t copies_at_least;
-    double imbalance; /* the objective of the placement; 0 for a layer without load */
-
-    /* No placement has a smaller one, whatever it copies; it equals `imbalance` but for rounding
-     * where the best reachable is known. Not looked for where the target is reached at once: 1. */
-    double imbalance_at_least;
-    int64_t nodes; /* of search trees that were looked at, as eplb_ilp_options.nodes counts */
-} eplb_fewest_result;
-
-/*
  * Finds a valid placement of one layer that reaches a target with as few copies as it can, and says
  * what is proven. Where no placement reaches the target, or none is found, the placement is the one
  * with the least imbalance that was found, with as few copies as that takes.
@@ -163,6 +85,9 @@ typedef struct eplb_fewest_result {
 EPLB_API eplb_status eplb_ilp_fewest_copies(const eplb_ilp *ilp, eplb_placement **out,
                                             const eplb_fewest_task *task,
                                             eplb_fewest_result *result, eplb_error *error);
+
+/* For eplb_rebalance_options.fewest: eplb_ilp_fewest_copies. Valid as long as the eplb_ilp. */
+EPLB_API const eplb_fewest_finder *eplb_ilp_fewest_finder(const eplb_ilp *ilp);
 
 /*
  * As eplb_shares_best (eplb/shares.h), by a linear program: weights [slots] that make the largest

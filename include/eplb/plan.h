@@ -145,10 +145,11 @@ typedef struct eplb_plan_layer {
     int64_t copies;     /* (GPU, expert) pairs that the current placement lacks; 0 without one */
     int64_t moves;      /* local search moves looked at: the counted work */
 
-    /* What imbalance_after and lower_bound would be without a refiner. */
+    /* What imbalance_after and lower_bound would be without a refiner or a finder. */
     double imbalance_searched;
     double bound_searched;
-    int64_t refine_nodes; /* of search trees that the refiner looked at */
+    int64_t refine_nodes; /* of search trees that the refiner and the finder of a rebalance looked
+                           * at */
 } eplb_plan_layer;
 
 /* The whole plan. Means and worst values are over the scored layers; 0 when there are none. Those

@@ -6,8 +6,11 @@
  * A copy is a (GPU, expert) pair that the current placement lacks: bringing an expert home is free,
  * and so is renaming slots inside a GPU. Two roads are tried in each layer, and the better one is
  * taken: the current placement is improved step by step, the best placements with 1, 2, 3, ...
- * copies side by side; and a plan from nothing is renamed so that most of it is there already.
- * Experts that stay on a GPU keep their slots.
+ * copies side by side; and a plan from nothing is renamed so that most of it is there already and,
+ * where several ways to do so copy as little, so that fewest copies come from other nodes; for more
+ * than 256 GPUs of as many slots by a good way, not the best. Experts that stay on a GPU keep their
+ * slots. With a target a finder (eplb/fewest.h) may then look for fewer copies, or prove that there
+ * are none.
  *
  * Threads, determinism: as for eplb_plan_create (eplb/plan.h).
  */
@@ -16,6 +19,7 @@
 
 #include <stdint.h>
 
+#include <eplb/fewest.h>
 #include <eplb/plan.h>
 
 EPLB_BEGIN_DECLS
@@ -29,7 +33,8 @@ typedef struct eplb_rebalance_options {
     uint32_t struct_size; /* sizeof(eplb_rebalance_options), by eplb_rebalance_options_init */
 
     /* States that the search keeps for each number of copies, 1..256; 0 (default): what the plan's
-     * effort is worth: 1 up to level 5, then 2, 6, 16, 32. */
+     * effort is worth: 1 up to level 5, then 2, 6, 16, 32; and, for layers of up to 128 slots, 128
+     * / slots more. Some twice as many are looked at. */
     int32_t beam;
 
     /* Of each layer, >= 1: the fewest copies that reach it are taken, whatever they cost. -1
@@ -48,12 +53,19 @@ typedef struct eplb_rebalance_options {
      * eplb/price.h tells it from bytes, bandwidth and time. */
     double copy_price;
 
-    /* A layer whose imbalance would not fall by as much stays as it is, >= 0; default 0. */
+    /* A layer whose imbalance would not fall by as much stays as it is, also where it misses a
+     * target; >= 0, default 0. */
     double min_gain;
 
     /* Without a target, a layer this close to what a plan from nothing has is good enough, in units
      * of imbalance, >= 0; default 0.008: what the noise of eight million tokens a layer leaves. */
     double tolerance;
+
+    /* What looks for fewer copies after the search where there is a target, such as
+     * eplb_ilp_fewest_finder; borrowed for the call. NULL (default): nothing. It knows neither
+     * limits of copies or replicas nor pins: placements that break them are left out, what it
+     * proves holds even so. */
+    const eplb_fewest_finder *fewest;
 } eplb_rebalance_options;
 
 /* Writes the defaults. */
@@ -69,6 +81,9 @@ typedef struct eplb_rebalance_info {
     int64_t fresh_copies;    /* of the plan from nothing, renamed */
     double fresh_mean;       /* its imbalance, mean and worst over the scored layers */
     double fresh_worst;
+    int32_t layers_proven;     /* layers with EPLB_FEWEST_PROVEN; 0 without a finder */
+    int32_t layers_impossible; /* and with EPLB_FEWEST_IMPOSSIBLE */
+    int64_t copies_searched;   /* what would be copied without a finder */
 } eplb_rebalance_info;
 
 typedef struct eplb_rebalance_layer {
@@ -78,8 +93,11 @@ typedef struct eplb_rebalance_layer {
     double required_imbalance; /* with these alone; without any, the current imbalance */
     int64_t fresh_copies;
     double fresh_imbalance;
-    int32_t from_fresh; /* 1: the plan from nothing was better */
-    int32_t reserved;
+    int32_t from_fresh;      /* 1: the plan from nothing was better */
+    int32_t verdict;         /* an eplb_fewest_verdict; -1: no finder was asked */
+    int64_t copies_at_least; /* no placement that reaches the target has fewer; 0: nothing is known,
+                              * or no placement reaches it */
+    int64_t copies_searched; /* what would be copied without a finder */
 } eplb_rebalance_layer;
 
 /* Imbalance against copies. */
@@ -97,7 +115,8 @@ typedef struct eplb_curve_point {
  *     cluster, or have other slots there; what is needed to make it valid is copied whatever the
  *     limits say. Closed slots (eplb/placement.h) are EPLB_ERROR_UNSUPPORTED.
  * planning: NULL for the defaults; not with groups, spread_nodes, a node_cost or
- *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED). A refiner takes part in the plan from nothing.
+ *     EPLB_ALGORITHM_EPLB (EPLB_ERROR_UNSUPPORTED). A refiner takes part in the plan from nothing,
+ *     during which progress is called with no layer done.
  *     Where no way is found to mend the current placement so that it keeps the limits of replicas
  *     and the pins, the layer gets the plan from nothing, whatever that copies.
  * rebalancing: NULL for the defaults.
@@ -106,8 +125,10 @@ typedef struct eplb_curve_point {
  * that is valid; a layer without load keeps its placement. The same load again, from the plan's own
  * result, copies nothing, but where a limit of copies ended the search.
  *
- * Errors: as for eplb_plan_create. Cost: a plan from nothing, and for each layer and number of
- * copies some 0.2 ms at the default effort for 288 slots and one scenario (see the benchmark).
+ * Errors: as for eplb_plan_create, and those of a finder. Cost: a plan from nothing, and for each
+ * layer and number of copies some 0.2 ms at the default effort for 288 slots and one scenario (see
+ * the benchmark); then what a finder takes, once a layer, and again where the target was not
+ * reached.
  */
 EPLB_API eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks,
                                            const eplb_load *load, const eplb_cluster *cluster,
@@ -125,10 +146,10 @@ EPLB_API eplb_status eplb_plan_get_rebalance_layer(const eplb_plan *plan, int32_
 
 /*
  * What other numbers of copies would have given: points with rising copies and falling imbalance,
- * the first with the copies that are required. layer: its index, or -1 for the mean over the scored
- * layers, when all copies go where they gain most. Writes the first `capacity` points (points may
- * be NULL when that is 0); `count` gets how many there are. The curve ends where the search ended;
- * the plan from nothing is not on it.
+ * the first with the copies that are required, or fewer. layer: its index, or -1 for the mean over
+ * the scored layers, when all copies go where they gain most. Writes the first `capacity` points
+ * (points may be NULL when that is 0); `count` gets how many there are. The curve ends where the
+ * search ended; the plan from nothing is on it only where nothing else needs as few copies.
  */
 EPLB_API eplb_status eplb_plan_get_curve(const eplb_plan *plan, int32_t layer,
                                          eplb_curve_point *points, int32_t capacity, int32_t *count,

@@ -23,7 +23,13 @@
     X(trtllm)                                                                                      \
     X(ascend)                                                                                      \
     X(vllm)                                                                                        \
+    X(vllm_mapping)                                                                                \
+    X(vllm_stats)                                                                                  \
+    X(vllm_dump)                                                                                   \
+    X(vllm_load)                                                                                   \
     X(omni)                                                                                        \
+    X(fastdeploy)                                                                                  \
+    X(lmdeploy)                                                                                    \
     X(snapshot)
 
 /* An open file that is being read. `options` are complete and checked; options.experts is how many
@@ -37,6 +43,7 @@ typedef struct eplb_reading {
     int32_t model_layers;    /* that the file is of, as its counts say; 0: they do not */
     int32_t rank;            /* whose counts the file has; -1: it does not say, or all ranks */
     bool is_folded;          /* the file has the map of its slots: rows are logical experts */
+    bool is_archive;         /* for formats with files of two kinds: it is a zip archive */
     void *state;             /* the format's own, between open and close */
 } eplb_reading;
 

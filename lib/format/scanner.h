@@ -28,6 +28,7 @@ typedef struct eplb_scanner {
     int64_t step;          /* what errors name; -1: nothing */
     int32_t layer;
     int32_t expert;
+    const char *item; /* what `expert` counts: "expert", or "slot" */
 } eplb_scanner;
 
 eplb_status eplb_scanner_init(eplb_scanner *scanner, eplb_input *input, eplb_error *error);
@@ -62,6 +63,11 @@ eplb_status eplb_scan_string(eplb_scanner *scanner, char *text, size_t size, siz
 /* Reads a key and the colon behind it; "" when it does not fit `key`. */
 eplb_status eplb_scan_key(eplb_scanner *scanner, char key[EPLB_KEY_SIZE], eplb_error *error);
 
+/* Reads what stands before the next value of a list, or member of an object: nothing behind its
+ * beginning (*first: true), then ','. *more is false at its `end`, ']' or '}', which is read. */
+eplb_status eplb_scan_more(eplb_scanner *scanner, char end, bool *first, bool *more,
+                           eplb_error *error);
+
 /* Reads the members of an object from its beginning ('{' read: *first true) or between members to
  * the next key; *more is false at its end. */
 eplb_status eplb_scan_next_key(eplb_scanner *scanner, bool *first, char key[EPLB_KEY_SIZE],
@@ -88,6 +94,22 @@ eplb_status eplb_scan_counts(eplb_scanner *scanner, eplb_counts_buffer *row, int
  * and has counts at all. 0 is an unknown width. */
 eplb_status eplb_scan_check_width(const eplb_scanner *scanner, int32_t length, int32_t experts,
                                   int32_t *width, eplb_error *error);
+
+/* Reads a row of a map in the same way: ids below `experts`, or -1 for an empty slot. An id beyond
+ * is `beyond`. */
+eplb_status eplb_scan_ids(eplb_scanner *scanner, eplb_counts_buffer *row, int32_t limit,
+                          int32_t experts, eplb_status beyond, eplb_error *error);
+
+/* Notes that a key was read; a second time is an error. */
+eplb_status eplb_scan_first_time(const eplb_scanner *scanner, bool *has, const char *key,
+                                 eplb_error *error);
+
+/* For documents of one line each. Steps over line ends: *next is the first byte of the next line
+ * with content, or the end. */
+eplb_status eplb_scan_next_line(eplb_scanner *scanner, int *next, eplb_error *error);
+
+/* Makes sure that nothing else is on the line. */
+eplb_status eplb_scan_line_end(eplb_scanner *scanner, eplb_error *error);
 
 /* Makes sure that nothing but white space follows. */
 eplb_status eplb_scan_finish(eplb_scanner *scanner, eplb_error *error);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* TensorRT-LLM's placement: YAML with the experts of all slots of each MoE layer, by model layer
- * id. It is written as text; only reading it needs libyaml (see trtllm_yaml.c). */
+ * id. It is written as text; only reading it needs libyaml (see trtllm_yaml.c). Its counts are
+ * safetensors (trtllm_counts.c). */
 #include <string.h>
 
+#include "format/engine.h"
 #include "format/format.h"
+#include "format/trtllm_counts.h"
 #include "format/trtllm_yaml.h"
 
 #ifdef EPLB_HAVE_YAML
-#define READS EPLB_FORMAT_READS_PLACEMENT
+#define READS_PLACEMENT EPLB_FORMAT_READS_PLACEMENT
 #else
-#define READS 0u
+#define READS_PLACEMENT 0u
 #endif
 
-/* The engine's own limits. */
-#define MAX_EXPERTS 1024
-#define MAX_SLOTS 65536
-
 /* One of the keys begins a line. */
-static bool probe(const eplb_probe *probe)
+static bool probe_placement(const eplb_probe *probe)
 {
     static const char *const keys[] = {
         "num_slots:", "layer_updates_per_iter:", "initial_global_assignments:"};
@@ -35,14 +34,20 @@ static bool probe(const eplb_probe *probe)
     return false;
 }
 
+static bool probe(const eplb_probe *probe)
+{
+    return probe->wanted == EPLB_FORMAT_READS_COUNTS ? eplb_trtllm_probe_counts(probe)
+                                                     : probe_placement(probe);
+}
+
 static eplb_status check_limits(const eplb_placement *placement, eplb_error *error)
 {
     int32_t experts = eplb_placement_experts(placement);
     int32_t slots = eplb_placement_slots(placement);
-    if (experts > MAX_EXPERTS || slots > MAX_SLOTS) {
+    if (experts > EPLB_TRTLLM_MAX_EXPERTS || slots > EPLB_TRTLLM_MAX_SLOTS) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
                               "trtllm cannot carry %d experts in %d slots: at most %d and %d",
-                              experts, slots, MAX_EXPERTS, MAX_SLOTS);
+                              experts, slots, EPLB_TRTLLM_MAX_EXPERTS, EPLB_TRTLLM_MAX_SLOTS);
     }
     return EPLB_OK;
 }
@@ -71,10 +76,16 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 
 const eplb_format eplb_format_trtllm = {
     .name = "trtllm",
-    .description = "TensorRT-LLM: initial_global_assignments of its load balancer, YAML",
+    .description = "TensorRT-LLM: counts of its ranks, safetensors; initial_global_assignments of "
+                   "its load balancer, YAML",
     .engine = "TensorRT-LLM",
-    .recognised = "YAML with the key initial_global_assignments",
-    .flags = READS | EPLB_FORMAT_WRITES_PLACEMENT | EPLB_FORMAT_MODEL_LAYER_IDS,
+    .recognised = "YAML with initial_global_assignments, or safetensors beside meta_info.json",
+    .flags = EPLB_FORMAT_READS_COUNTS | READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT |
+             EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
+    .counts = {.open = eplb_trtllm_open_counts,
+               .next = eplb_trtllm_next_counts,
+               .close = eplb_trtllm_close_counts,
+               .probe_directory = eplb_trtllm_probe_directory},
     .placement = {.read = eplb_trtllm_read, .write = write_placement},
 };

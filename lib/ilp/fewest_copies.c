@@ -24,29 +24,6 @@ typedef struct finding {
     bool impossible;
 } finding;
 
-const char *eplb_fewest_verdict_name(eplb_fewest_verdict verdict)
-{
-    switch (verdict) {
-    case EPLB_FEWEST_PROVEN:
-        return "proven";
-    case EPLB_FEWEST_REACHED:
-        return "reached";
-    case EPLB_FEWEST_IMPOSSIBLE:
-        return "impossible";
-    case EPLB_FEWEST_NOT_REACHED:
-        return "not_reached";
-    }
-    return "unknown";
-}
-
-void eplb_fewest_task_init(eplb_fewest_task *task)
-{
-    if (task != NULL) {
-        *task = (eplb_fewest_task){
-            .struct_size = sizeof(*task), .objective = EPLB_OBJECTIVE_MEAN_OF_MAX, .target = 1.0};
-    }
-}
-
 /* Whether a placement has the row, and as many experts and GPUs as the rest of the task. */
 static eplb_status check_placement(const eplb_fewest_task *task, const char *name,
                                    const eplb_placement *placement, int32_t row, eplb_error *error)
@@ -410,4 +387,10 @@ eplb_status eplb_ilp_fewest_copies(const eplb_ilp *ilp, eplb_placement **out,
     }
     eplb_fewest_layer_free(&f.layer);
     return status;
+}
+
+eplb_status eplb_ilp_find_fewest(void *context, eplb_placement **out, const eplb_fewest_task *task,
+                                 eplb_fewest_result *result, eplb_error *error)
+{
+    return eplb_ilp_fewest_copies(context, out, task, result, error);
 }

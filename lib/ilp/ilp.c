@@ -53,6 +53,8 @@ eplb_status eplb_ilp_create(eplb_ilp **out, const eplb_hooks *hooks,
     ilp->options = complete;
     ilp->refiner = (eplb_refiner){
         .struct_size = sizeof(ilp->refiner), .refine = eplb_ilp_refine, .context = ilp};
+    ilp->finder = (eplb_fewest_finder){
+        .struct_size = sizeof(ilp->finder), .find = eplb_ilp_find_fewest, .context = ilp};
     *out = ilp;
     return EPLB_OK;
 }
@@ -69,4 +71,9 @@ void eplb_ilp_destroy(eplb_ilp **ilp)
 const eplb_refiner *eplb_ilp_refiner(const eplb_ilp *ilp)
 {
     return &ilp->refiner;
+}
+
+const eplb_fewest_finder *eplb_ilp_fewest_finder(const eplb_ilp *ilp)
+{
+    return &ilp->finder;
 }

@@ -79,14 +79,24 @@ static bool bring_twins(eplb_transfer *transfer, int32_t slot, int32_t most)
     return true;
 }
 
+/* Brings the slot of the GPU that waits for what `slot` holds: later it would have to come from
+ * another GPU. */
+static bool bring_local_heir(eplb_transfer *transfer, int32_t slot, int32_t most)
+{
+    int32_t heir = eplb_transfer_local_heir(transfer, slot);
+    return heir < 0 || (eplb_transfer_may_write(transfer, heir) &&
+                        add_slot(transfer, heir, transfer->target[heir], most));
+}
+
 /* Adds a slot and what must come with it; nothing where the buffer does not hold them. */
-static bool add_with_followers(eplb_transfer *transfer, int32_t slot, int32_t most)
+static bool add_with_followers(eplb_transfer *transfer, int32_t slot, int32_t most, bool sparing)
 {
     int32_t before = transfer->batch_count;
     bool fits = add_slot(transfer, slot, transfer->target[slot], most);
     for (int32_t i = before; fits && i < transfer->batch_count; i++) {
         fits = bring_heir(transfer, transfer->batch[i], most) &&
-               bring_twins(transfer, transfer->batch[i], most);
+               bring_twins(transfer, transfer->batch[i], most) &&
+               (!sparing || bring_local_heir(transfer, transfer->batch[i], most));
     }
     if (!fits) {
         shorten(transfer, before);
@@ -94,14 +104,22 @@ static bool add_with_followers(eplb_transfer *transfer, int32_t slot, int32_t mo
     return fits;
 }
 
-void eplb_transfer_choose(eplb_transfer *transfer)
+static void choose_rank(eplb_transfer *transfer, int32_t rank, bool sparing)
 {
     int32_t most = transfer->migration->options.buffer_slots;
+    for (int32_t s = 0; s < transfer->slots; s++) {
+        if (eplb_transfer_may_write(transfer, s) && eplb_transfer_rank(transfer, s) <= rank) {
+            (void)add_with_followers(transfer, s, most, sparing);
+        }
+    }
+}
+
+void eplb_transfer_choose(eplb_transfer *transfer, bool sparing)
+{
     for (int32_t rank = 0; rank < EPLB_TRANSFER_RANKS; rank++) {
-        for (int32_t s = 0; s < transfer->slots; s++) {
-            if (eplb_transfer_may_write(transfer, s) && eplb_transfer_rank(transfer, s) <= rank) {
-                (void)add_with_followers(transfer, s, most);
-            }
+        choose_rank(transfer, rank, sparing);
+        if (sparing && rank == 0) {
+            choose_rank(transfer, rank, false);
         }
     }
 }
@@ -142,22 +160,58 @@ eplb_status eplb_transfer_commit(eplb_transfer *transfer, eplb_error *error)
     return status;
 }
 
+/* Buffer slots that the GPU with most slots to be written needs when the layer is committed at
+ * once, which can always be done; `gpu` gets that GPU. */
+static int32_t whole_layer(const eplb_transfer *transfer, int32_t *gpu)
+{
+    const eplb_migration *migration = transfer->migration;
+    const int32_t *start = eplb_migration_map(migration, migration->start[transfer->layer]);
+    int32_t most = 0;
+    int32_t count = 0;
+    for (int32_t s = 0; s < transfer->slots; s++) {
+        bool is_first = s == 0 || transfer->gpu[s] != transfer->gpu[s - 1];
+        bool is_written = transfer->target[s] >= 0 && transfer->target[s] != start[s];
+        count = (is_first ? 0 : count) + (is_written ? 1 : 0);
+        if (count > most) {
+            most = count;
+            *gpu = transfer->gpu[s];
+        }
+    }
+    return most;
+}
+
+/* Ways round have led to where slots cannot be told apart any more. */
+static eplb_status refuse_layer(const eplb_transfer *transfer, eplb_error *error)
+{
+    int32_t gpu = 0;
+    int32_t most = whole_layer(transfer, &gpu);
+    return eplb_error_set(error, EPLB_ERROR_INFEASIBLE,
+                          "layer %d: slots wait for each other and none is spare; %d buffer slot%s "
+                          "on GPU %d %s enough for all of them, not %d",
+                          transfer->layer_id, most, most == 1 ? "" : "s", gpu,
+                          most == 1 ? "is" : "are", transfer->migration->options.buffer_slots);
+}
+
 eplb_status eplb_transfer_refuse(eplb_transfer *transfer, eplb_error *error)
 {
     int32_t slot = 0;
-    while (slot < transfer->slots - 1 &&
-           (!eplb_transfer_may_write(transfer, slot) || !add_with_followers(transfer, slot, -1))) {
+    while (slot < transfer->slots && (!eplb_transfer_may_write(transfer, slot) ||
+                                      !add_with_followers(transfer, slot, -1, false))) {
         slot++;
+    }
+    if (slot == transfer->slots) {
+        return refuse_layer(transfer, error);
     }
     int32_t worst = 0;
     for (int32_t g = 1; g < transfer->cluster->gpus; g++) {
         worst = transfer->buffered[g] > transfer->buffered[worst] ? g : worst;
     }
+    int32_t most = transfer->buffered[worst];
     return eplb_error_set(
         error, EPLB_ERROR_INFEASIBLE,
         "layer %d: expert %d for slot %d of GPU %d: %d slots wait for each other "
-        "and none is spare; %d buffer slots on GPU %d are enough for them, not %d",
+        "and none is spare; %d buffer slot%s on GPU %d %s enough for them, not %d",
         transfer->layer_id, transfer->target[slot], slot, transfer->gpu[slot],
-        transfer->batch_count, transfer->buffered[worst], worst,
+        transfer->batch_count, most, most == 1 ? "" : "s", worst, most == 1 ? "is" : "are",
         transfer->migration->options.buffer_slots);
 }

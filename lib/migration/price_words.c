@@ -16,7 +16,7 @@ static const char *seconds_text(double seconds, char text[SECONDS_TEXT])
     } else if (seconds < 0.9995) {
         snprintf(text, SECONDS_TEXT, "%.3g ms", seconds * 1e3);
     } else {
-        snprintf(text, SECONDS_TEXT, seconds < 1000.0 ? "%.3g s" : "%.0f s", seconds);
+        snprintf(text, SECONDS_TEXT, seconds < 999.5 ? "%.3g s" : "%.0f s", seconds);
     }
     return text;
 }

@@ -237,12 +237,11 @@ static eplb_status offer_all(eplb_transfer *transfer, eplb_error *error)
     return status;
 }
 
-eplb_status eplb_transfer_end_round(eplb_transfer *transfer, eplb_error *error)
+/* The copies of the round have come to their slots: the map that was in force meanwhile is
+ * `during`. */
+static eplb_status arrive_all(eplb_transfer *transfer, size_t *during, eplb_error *error)
 {
     eplb_migration *migration = transfer->migration;
-    if (migration->copy_count == transfer->first_copy) {
-        return EPLB_OK;
-    }
     eplb_status status = offer_all(transfer, error);
     if (status == EPLB_OK) {
         status = eplb_migration_add_map(migration, transfer->map, error);
@@ -250,7 +249,7 @@ eplb_status eplb_transfer_end_round(eplb_transfer *transfer, eplb_error *error)
     if (status != EPLB_OK) {
         return status;
     }
-    size_t during = migration->map_count - 1;
+    *during = migration->map_count - 1;
     for (size_t i = transfer->first_copy; i < migration->copy_count; i++) {
         arrive(transfer, migration->copies[i].slot);
         transfer->replicas[migration->copies[i].expert]++;
@@ -258,7 +257,34 @@ eplb_status eplb_transfer_end_round(eplb_transfer *transfer, eplb_error *error)
     for (size_t i = transfer->first_copy; i < migration->copy_count; i++) {
         drop_twins(transfer, migration->copies[i].slot);
     }
-    return close_round(transfer, during, false, error);
+    return EPLB_OK;
+}
+
+eplb_status eplb_transfer_end_round(eplb_transfer *transfer, eplb_error *error)
+{
+    if (transfer->migration->copy_count == transfer->first_copy) {
+        return EPLB_OK;
+    }
+    size_t during;
+    eplb_status status = arrive_all(transfer, &during, error);
+    return status == EPLB_OK ? close_round(transfer, during, false, error) : status;
+}
+
+eplb_status eplb_transfer_end_mixed(eplb_transfer *transfer, int32_t count, eplb_error *error)
+{
+    size_t during;
+    eplb_status status = arrive_all(transfer, &during, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        int32_t slot = transfer->batch[i];
+        transfer->writing[slot] = transfer->target[slot];
+        arrive(transfer, slot);
+        transfer->replicas[transfer->map[slot]]++;
+        drop_twins(transfer, slot);
+    }
+    return close_round(transfer, during, count > 0, error);
 }
 
 eplb_status eplb_transfer_end_staged(eplb_transfer *transfer, bool commit, eplb_error *error)

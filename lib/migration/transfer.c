@@ -40,6 +40,7 @@ eplb_status eplb_transfer_init(eplb_transfer *transfer, eplb_migration *migratio
         EPLB_ARRAY(transfer->sent_in_layer, gpus),
         EPLB_ARRAY(transfer->sent_in_all, gpus),
         EPLB_ARRAY(transfer->buffered, gpus),
+        EPLB_ARRAY(transfer->ring, gpus),
     };
     eplb_status status =
         eplb_alloc_arrays(&migration->hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error);
@@ -66,6 +67,7 @@ void eplb_transfer_free(eplb_transfer *transfer)
         transfer->batch,         transfer->first_wanted, transfer->first_holder,
         transfer->replicas,      transfer->sent,         transfer->received,
         transfer->sent_in_layer, transfer->sent_in_all,  transfer->buffered,
+        transfer->ring,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(&transfer->migration->hooks, arrays[i]);
@@ -187,34 +189,88 @@ int32_t eplb_transfer_rank(const eplb_transfer *transfer, int32_t slot)
     return transfer->first_holder[expert] < 0 ? 0 : transfer->replicas[expert] <= 1 ? 1 : 2;
 }
 
-/* A round of copies straight into slots, as many as there can be. */
-static eplb_status write_slots(eplb_transfer *transfer, eplb_error *error)
+int32_t eplb_transfer_local_heir(const eplb_transfer *transfer, int32_t slot)
+{
+    int32_t expert = transfer->contents[slot];
+    int32_t gpu = transfer->gpu[slot];
+    if (expert < 0) {
+        return -1;
+    }
+    int32_t heir = transfer->first_wanted[expert];
+    while (heir >= 0 &&
+           (transfer->gpu[heir] != gpu || heir == slot || transfer->writing[heir] >= 0 ||
+            !eplb_transfer_is_pending(transfer, heir))) {
+        heir = transfer->next_wanted[heir];
+    }
+    for (int32_t s = transfer->first_holder[expert]; s >= 0 && heir >= 0;
+         s = transfer->next_holder[s]) {
+        if (s != slot && transfer->gpu[s] == gpu && transfer->writing[s] < 0) {
+            return -1;
+        }
+    }
+    return heir;
+}
+
+/* Copies straight into slots up to a rank; `sparing`: into none that another slot of the GPU still
+ * has to be read from. */
+static eplb_status write_rank(eplb_transfer *transfer, int32_t rank, bool sparing,
+                              eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    for (int32_t s = 0; s < transfer->slots && status == EPLB_OK; s++) {
+        if (eplb_transfer_may_write(transfer, s) && eplb_transfer_rank(transfer, s) <= rank &&
+            !transfer->is_read[s] && eplb_transfer_is_spare(transfer, s) &&
+            !(sparing && eplb_transfer_local_heir(transfer, s) >= 0)) {
+            bool added;
+            status = eplb_transfer_copy(transfer, s, transfer->target[s], -1, &added, error);
+        }
+    }
+    return status;
+}
+
+/* A round of copies straight into slots, as many as there can be. Experts that are nowhere do not
+ * wait. */
+static eplb_status write_slots(eplb_transfer *transfer, bool sparing, eplb_error *error)
 {
     eplb_status status = EPLB_OK;
     eplb_transfer_begin_round(transfer);
-    for (int32_t rank = 0; rank < EPLB_TRANSFER_RANKS; rank++) {
-        for (int32_t s = 0; s < transfer->slots && status == EPLB_OK; s++) {
-            if (eplb_transfer_may_write(transfer, s) && eplb_transfer_rank(transfer, s) <= rank &&
-                !transfer->is_read[s] && eplb_transfer_is_spare(transfer, s)) {
-                bool added;
-                status = eplb_transfer_copy(transfer, s, transfer->target[s], -1, &added, error);
-            }
+    for (int32_t rank = 0; rank < EPLB_TRANSFER_RANKS && status == EPLB_OK; rank++) {
+        status = write_rank(transfer, rank, sparing, error);
+        if (status == EPLB_OK && sparing && rank == 0) {
+            status = write_rank(transfer, rank, false, error);
         }
     }
     return status == EPLB_OK ? eplb_transfer_end_round(transfer, error) : status;
+}
+
+/* Rounds in one of the ways that need no copy more than the least, then (not `sparing`) in one
+ * that may overwrite what has to come from another GPU then; none where nothing can be done. */
+static eplb_status advance_directly(eplb_transfer *transfer, bool sparing, eplb_error *error)
+{
+    size_t before = transfer->migration->round_count;
+    eplb_status status = transfer->staged ? EPLB_OK : write_slots(transfer, sparing, error);
+    if (status != EPLB_OK || transfer->migration->round_count > before) {
+        return status;
+    }
+    eplb_transfer_choose(transfer, sparing);
+    if (transfer->batch_count > 0) {
+        return eplb_transfer_commit(transfer, error);
+    }
+    return sparing && !transfer->staged ? eplb_transfer_exchange(transfer, error) : EPLB_OK;
 }
 
 /* One round, or a batch of them, in the best way that there is. */
 static eplb_status advance(eplb_transfer *transfer, eplb_error *error)
 {
     size_t before = transfer->migration->round_count;
-    eplb_status status = transfer->staged ? EPLB_OK : write_slots(transfer, error);
+    bool can_spare = transfer->is_sparing &&
+                     (!transfer->staged || transfer->migration->options.buffer_slots != 1);
+    eplb_status status = can_spare ? advance_directly(transfer, true, error) : EPLB_OK;
+    if (status == EPLB_OK && transfer->migration->round_count == before) {
+        status = advance_directly(transfer, false, error);
+    }
     if (status != EPLB_OK || transfer->migration->round_count > before) {
         return status;
-    }
-    eplb_transfer_choose(transfer);
-    if (transfer->batch_count > 0) {
-        return eplb_transfer_commit(transfer, error);
     }
     bool found;
     status = eplb_transfer_detour(transfer, &found, error);
@@ -241,7 +297,7 @@ static eplb_status finish(eplb_transfer *transfer, eplb_error *error)
     return status == EPLB_OK ? eplb_migration_add_round(migration, &round, error) : status;
 }
 
-eplb_status eplb_transfer_layer(eplb_transfer *transfer, int32_t layer, eplb_error *error)
+static eplb_status make_layer(eplb_transfer *transfer, int32_t layer, eplb_error *error)
 {
     eplb_migration *migration = transfer->migration;
     size_t first_copy = migration->copy_count;
@@ -269,4 +325,21 @@ eplb_status eplb_transfer_layer(eplb_transfer *transfer, int32_t layer, eplb_err
     }
     migration->info.extra_copies += (int64_t)(migration->copy_count - first_copy);
     return finish(transfer, error);
+}
+
+eplb_status eplb_transfer_layer(eplb_transfer *transfer, int32_t layer, eplb_error *error)
+{
+    eplb_migration *migration = transfer->migration;
+    const eplb_migration before = *migration;
+    transfer->is_sparing = true;
+    eplb_status status = make_layer(transfer, layer, error);
+    if (status != EPLB_ERROR_INFEASIBLE) {
+        return status;
+    }
+    migration->copy_count = before.copy_count;
+    migration->round_count = before.round_count;
+    migration->map_count = before.map_count;
+    migration->info = before.info;
+    transfer->is_sparing = false;
+    return make_layer(transfer, layer, error);
 }

@@ -18,6 +18,7 @@ typedef struct eplb_transfer {
     const eplb_placement *to;
     const eplb_cluster *cluster;
     bool staged;
+    bool is_sparing; /* slots wait until others of their GPU have been read from them */
     int32_t slots;
     int32_t experts;
     int32_t layer;
@@ -50,6 +51,7 @@ typedef struct eplb_transfer {
     int32_t *sent_in_layer;
     int64_t *sent_in_all;
     int32_t *buffered; /* slots of the batch */
+    int32_t *ring;     /* slot that a ring inside the GPU has come to; -1: none */
 
     int32_t copies; /* of the round, local ones not counted */
     size_t first_copy;
@@ -77,6 +79,10 @@ bool eplb_transfer_must_keep(const eplb_transfer *transfer, int32_t slot);
 
 /* Whether a pending slot may be written to in this round or batch, if its expert lives on. */
 bool eplb_transfer_may_write(const eplb_transfer *transfer, int32_t slot);
+
+/* A slot of the same GPU that waits for what is in a slot and would find it nowhere else on the
+ * GPU; -1: there is none. */
+int32_t eplb_transfer_local_heir(const eplb_transfer *transfer, int32_t slot);
 
 /* Whether the map can do without a slot. */
 static inline bool eplb_transfer_is_spare(const eplb_transfer *transfer, int32_t slot)
@@ -106,10 +112,15 @@ eplb_status eplb_transfer_end_round(eplb_transfer *transfer, eplb_error *error);
 /* Ends a round of staged copies; `commit`: the batch is complete. */
 eplb_status eplb_transfer_end_staged(eplb_transfer *transfer, bool commit, eplb_error *error);
 
+/* Ends a round of copies straight into slots in which the first `count` slots of the batch are
+ * committed, too; these have been copied in earlier rounds. */
+eplb_status eplb_transfer_end_mixed(eplb_transfer *transfer, int32_t count, eplb_error *error);
+
 /* batch.c: slots that are committed together */
 
-/* Chooses as many pending slots as can be committed at once and as the buffer holds. */
-void eplb_transfer_choose(eplb_transfer *transfer);
+/* Chooses as many pending slots as can be committed at once and as the buffer holds. `sparing`:
+ * none whose local heir does not come along, but for experts that are nowhere. */
+void eplb_transfer_choose(eplb_transfer *transfer, bool sparing);
 
 /* Adds a slot to the batch; false when the buffer is full. */
 bool eplb_transfer_stage(eplb_transfer *transfer, int32_t slot, int32_t expert);
@@ -119,6 +130,12 @@ eplb_status eplb_transfer_commit(eplb_transfer *transfer, eplb_error *error);
 
 /* EPLB_ERROR_INFEASIBLE with the buffer slots that the first pending slot needs. */
 eplb_status eplb_transfer_refuse(eplb_transfer *transfer, eplb_error *error);
+
+/* exchange.c */
+
+/* In place: rounds for slots of a GPU that wait for each other, by way of one buffer slot; none
+ * where there are no such slots. */
+eplb_status eplb_transfer_exchange(eplb_transfer *transfer, eplb_error *error);
 
 /* detour.c */
 

@@ -7,6 +7,7 @@
 #include "model/cluster.h"
 #include "model/placement.h"
 #include "planner/refine.h"
+#include "planner/threads.h"
 #include "planner/worker.h"
 
 void eplb_run_report(eplb_run *r, int done)
@@ -78,20 +79,10 @@ static void free_worker(eplb_worker *w, const eplb_hooks *hooks)
     eplb_free(hooks, w->counts);
 }
 
-/* Runs the workers: the first on the calling thread, each other on one of its own. A thread that
- * cannot be started is no loss but of time. */
 static void run_workers(eplb_worker *workers, int32_t count)
 {
-    int32_t started = 1;
-    while (started < count &&
-           pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0) {
-        started++;
-    }
     workers[0].calls_progress = true;
-    (void)work(&workers[0]);
-    for (int32_t i = 1; i < started; i++) {
-        (void)pthread_join(workers[i].thread, NULL);
-    }
+    eplb_threads_run(work, workers, sizeof(*workers), count);
     eplb_run *r = workers[0].run;
     int layers = eplb_load_layers(r->job->load);
     if (r->reported < layers && r->job->options->refiner == NULL) {

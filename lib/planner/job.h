@@ -5,8 +5,6 @@
 
 #include <eplb/plan.h>
 
-#define EPLB_MAX_THREADS 1024
-
 /* One layer under one of the choices of eplb_node_choice. */
 typedef struct eplb_plan_choice {
     double imbalance;

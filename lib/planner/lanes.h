@@ -29,6 +29,16 @@ static inline eplb_lanes eplb_lanes_positive(eplb_lanes a)
 #endif
 }
 
+static inline eplb_lanes eplb_lanes_smaller(eplb_lanes a, eplb_lanes b)
+{
+#ifdef __SSE__
+    return (eplb_lanes)_mm_min_ps((__m128)a, (__m128)b);
+#else
+    eplb_lane_bits chosen = (eplb_lane_bits)(a < b);
+    return (eplb_lanes)(((eplb_lane_bits)a & chosen) | ((eplb_lane_bits)b & ~chosen));
+#endif
+}
+
 static inline eplb_lanes eplb_lanes_larger(eplb_lanes a, eplb_lanes b)
 {
     eplb_lane_bits chosen = (eplb_lane_bits)(a > b);

@@ -8,6 +8,7 @@
 #include "planner/hierarchy.h"
 #include "planner/job.h"
 #include "planner/plan.h"
+#include "planner/threads.h"
 #include "planner/traffic.h"
 
 const char *eplb_stop_name(eplb_stop stop)

@@ -7,6 +7,7 @@
 #include "model/cluster.h"
 #include "model/placement.h"
 #include "planner/plan.h"
+#include "planner/threads.h"
 
 void eplb_rebalance_options_init(eplb_rebalance_options *options)
 {
@@ -51,7 +52,11 @@ static eplb_status check_options(const eplb_rebalance_options *options, eplb_err
                                   rows[i].name, rows[i].value);
         }
     }
-    return EPLB_OK;
+    const eplb_fewest_finder *fewest = options->fewest;
+    return fewest == NULL || (fewest->struct_size >= sizeof(*fewest) && fewest->find != NULL)
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                                "rebalance: a finder without struct_size or function");
 }
 
 static eplb_status check_planning(const eplb_plan_options *planning, eplb_error *error)
@@ -89,7 +94,7 @@ static eplb_status check_current(const eplb_placement *current, const eplb_load 
     return EPLB_OK;
 }
 
-static void report_progress(eplb_rebalance_job *job, int done)
+void eplb_rebalance_report(eplb_rebalance_job *job, int done)
 {
     const eplb_plan_options *planning = job->planning;
     if (planning->progress != NULL &&
@@ -108,33 +113,28 @@ static void *work(void *argument)
         if (layer >= layers) {
             return NULL;
         }
-        eplb_rebalance_search(w, layer);
+        if (!job->is_again) {
+            eplb_rebalance_search(w, layer);
+        } else if (job->traces[layer].is_open) {
+            eplb_rebalance_search_again(w, layer);
+        }
         int done = atomic_fetch_add(&job->done, 1) + 1;
         if (w->calls_progress) {
-            bool is_second = job->quota != NULL; /* all were done once */
-            report_progress(job, done < layers && !is_second ? done : layers - 1);
+            bool is_second = job->quota != NULL || job->is_again; /* all were done once */
+            eplb_rebalance_report(job, done < layers && !is_second ? done : layers - 1);
         }
     }
 }
 
-/* The first worker is the calling thread; one that cannot be started is no loss but of time. */
 static void run_workers(eplb_rebalance_worker *workers, int32_t count)
 {
     atomic_store(&workers[0].job->next, 0);
     atomic_store(&workers[0].job->done, 0);
     workers[0].calls_progress = true;
-    int32_t started = 1;
-    while (started < count &&
-           pthread_create(&workers[started].thread, NULL, work, &workers[started]) == 0) {
-        started++;
-    }
-    (void)work(&workers[0]);
-    for (int32_t i = 1; i < started; i++) {
-        (void)pthread_join(workers[i].thread, NULL);
-    }
+    eplb_threads_run(work, workers, sizeof(*workers), count);
 }
 
-static int64_t all_copies(const eplb_rebalance_job *job)
+int64_t eplb_rebalance_copies(const eplb_rebalance_job *job)
 {
     int64_t copies = 0;
     for (int32_t l = 0; l < eplb_load_layers(job->load); l++) {
@@ -148,7 +148,7 @@ static eplb_status search_all(eplb_rebalance_job *job, eplb_rebalance_worker *wo
                               int32_t count, eplb_error *error)
 {
     run_workers(workers, count);
-    if (job->options->max_copies < 0 || all_copies(job) <= job->options->max_copies) {
+    if (job->options->max_copies < 0 || eplb_rebalance_copies(job) <= job->options->max_copies) {
         return EPLB_OK;
     }
     int32_t *quota = eplb_alloc(&job->hooks, (size_t)eplb_load_layers(job->load), sizeof(*quota));
@@ -165,6 +165,34 @@ static eplb_status search_all(eplb_rebalance_job *job, eplb_rebalance_worker *wo
     return status;
 }
 
+/* Whether there are layers that are open; for these the plan from nothing is renamed anew. */
+static eplb_status prepare_open(eplb_rebalance_job *job, bool *is_any, eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    *is_any = false;
+    for (int32_t l = 0; l < eplb_load_layers(job->load) && status == EPLB_OK; l++) {
+        if (job->traces[l].is_open) {
+            *is_any = true;
+            status = eplb_rebalance_rename(job, l, job->traces[l].row, error);
+        }
+    }
+    return status;
+}
+
+/* Goes on as later calls would: so long as that makes the imbalance of an open layer smaller. */
+static eplb_status search_again(eplb_rebalance_job *job, eplb_rebalance_worker *workers,
+                                int32_t count, eplb_error *error)
+{
+    bool is_any;
+    eplb_status status = prepare_open(job, &is_any, error);
+    job->is_again = true;
+    while (status == EPLB_OK && is_any) {
+        run_workers(workers, count);
+        status = prepare_open(job, &is_any, error);
+    }
+    return status;
+}
+
 static eplb_status run(eplb_rebalance_job *job, eplb_error *error)
 {
     int32_t layers = eplb_load_layers(job->load);
@@ -177,10 +205,16 @@ static eplb_status run(eplb_rebalance_job *job, eplb_error *error)
         status = eplb_rebalance_worker_init(&workers[made++], job, error);
     }
     for (int32_t l = 0; l < layers && status == EPLB_OK; l++) {
-        status = eplb_rebalance_rename(job, l, error);
+        status = eplb_rebalance_rename(job, l, NULL, error);
     }
     if (status == EPLB_OK) {
         status = search_all(job, workers, threads, error);
+    }
+    if (status == EPLB_OK) {
+        status = search_again(job, workers, threads, error);
+    }
+    if (status == EPLB_OK && job->options->fewest != NULL && job->options->target_imbalance > 0.0) {
+        status = eplb_rebalance_find_fewest(&workers[0], error);
     }
     for (int32_t i = 0; i < made; i++) {
         eplb_rebalance_worker_free(&workers[i]);
@@ -210,6 +244,7 @@ static eplb_status allocate_traces(eplb_rebalance_job *job, eplb_error *error)
             return status;
         }
         trace->result.struct_size = sizeof(trace->result);
+        trace->result.verdict = -1;
         trace->bound = job->plan->layers[l].lower_bound;
     }
     return EPLB_OK;
@@ -247,19 +282,35 @@ static eplb_status rebalance(eplb_rebalance_job *job, eplb_error *error)
         status = eplb_rebalance_finish(job, error);
     }
     if (status == EPLB_OK) {
-        report_progress(job, layers);
+        eplb_rebalance_report(job, layers);
     }
     free_job(job);
     return status;
 }
 
-/* The plan from nothing, without a word of progress: it is the smaller part. */
+/* While the plan from nothing is made. */
+typedef struct fresh_progress {
+    const eplb_plan_options *planning;
+    bool cancelled;
+} fresh_progress;
+
+/* No layer is done yet. */
+static int report_fresh(void *context, int32_t done, int32_t layers)
+{
+    fresh_progress *self = context;
+    (void)done;
+    self->cancelled = self->cancelled ||
+                      self->planning->progress(self->planning->progress_context, 0, layers) != 0;
+    return self->cancelled;
+}
+
 static eplb_status plan_fresh(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
-                              const eplb_cluster *cluster, const eplb_plan_options *planning,
+                              const eplb_cluster *cluster, fresh_progress *progress,
                               eplb_error *error)
 {
-    eplb_plan_options options = *planning;
-    options.progress = NULL;
+    eplb_plan_options options = *progress->planning;
+    options.progress = options.progress != NULL ? report_fresh : NULL;
+    options.progress_context = progress;
     return eplb_plan_create(out, hooks, load, cluster, NULL, &options, error);
 }
 
@@ -291,8 +342,9 @@ eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks, cons
         status = check_options(&options, error);
     }
     eplb_plan *plan = NULL;
+    fresh_progress progress = {.planning = &complete};
     if (status == EPLB_OK) {
-        status = plan_fresh(&plan, hooks, load, cluster, &complete, error);
+        status = plan_fresh(&plan, hooks, load, cluster, &progress, error);
     }
     if (status == EPLB_OK) {
         eplb_rebalance_job job = {.hooks = plan->hooks,
@@ -301,7 +353,8 @@ eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks, cons
                                   .current = current,
                                   .planning = &complete,
                                   .options = &options,
-                                  .plan = plan};
+                                  .plan = plan,
+                                  .cancelled = progress.cancelled};
         status = rebalance(&job, error);
     }
     if (status != EPLB_OK) {

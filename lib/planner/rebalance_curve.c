@@ -27,8 +27,9 @@ eplb_status eplb_rebalance_share(const eplb_rebalance_job *job, int32_t *quota, 
         left -= required;
         choices[count++] = (eplb_choice){.slots = 0, .cost = trace->result.required_imbalance};
         for (int32_t i = 0; i < trace->points; i++) {
-            choices[count++] = (eplb_choice){.slots = trace->point[i].copies - required,
-                                             .cost = trace->point[i].imbalance};
+            int64_t more = trace->point[i].copies - required; /* free moves may have saved some */
+            choices[count++] =
+                (eplb_choice){.slots = more > 0 ? more : 0, .cost = trace->point[i].imbalance};
         }
     }
     if (status == EPLB_OK) {

@@ -9,8 +9,7 @@
 #include "model/placement.h"
 #include "planner/plan.h"
 
-/* Writes a layer's slots into the plan's row. */
-static void write_row(const eplb_rebalance_job *job, int32_t layer)
+void eplb_rebalance_write_row(const eplb_rebalance_job *job, int32_t layer)
 {
     const eplb_shape *shape = &job->shape;
     int32_t *row = eplb_placement_row_of(job->plan->placement, layer);
@@ -42,7 +41,7 @@ static eplb_status finish_layer(eplb_rebalance_job *job, int32_t l, eplb_error *
     const eplb_rebalance_trace *trace = &job->traces[l];
     eplb_plan_layer *layer = &plan->layers[l];
     eplb_objective objective = (eplb_objective)job->planning->objective;
-    write_row(job, l);
+    eplb_rebalance_write_row(job, l);
     layer->moves += trace->moves;
     plan->rebalance_layers[l] = trace->result;
     if (!trace->scored) {
@@ -58,7 +57,7 @@ static eplb_status finish_layer(eplb_rebalance_job *job, int32_t l, eplb_error *
                                  NULL) != EPLB_OK) {
         layer->imbalance_before = 0.0;
     }
-    layer->imbalance_searched = layer->imbalance_after;
+    layer->imbalance_searched = trace->searched > 0.0 ? trace->searched : layer->imbalance_after;
     if (layer->lower_bound > layer->imbalance_after) {
         layer->lower_bound = layer->imbalance_after;
     }
@@ -78,6 +77,9 @@ static void sum_up(eplb_rebalance_job *job)
         info->layers_changed += plan->layers[l].copies > 0;
         info->copies_required += layer->copies_required;
         info->fresh_copies += layer->fresh_copies;
+        info->layers_proven += layer->verdict == EPLB_FEWEST_PROVEN;
+        info->layers_impossible += layer->verdict == EPLB_FEWEST_IMPOSSIBLE;
+        info->copies_searched += layer->copies_searched;
         if (plan->layers[l].scored) {
             info->fresh_mean += layer->fresh_imbalance / plan->info.scored_layers;
             info->fresh_worst = layer->fresh_imbalance > info->fresh_worst ? layer->fresh_imbalance

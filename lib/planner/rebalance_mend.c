@@ -108,9 +108,16 @@ static int32_t most(const eplb_rebalance_worker *w)
     return w->job->shape.rules != NULL ? w->job->shape.rules->max_replicas : w->job->shape.gpus;
 }
 
+/* Where a replica may go. */
+enum {
+    ANYWHERE = 0,
+    IN_HOLE = 1, /* only where nothing has to give way */
+    AT_HOME = 2, /* only where it is no copy: the GPU has the expert, in a slot that it loses */
+};
+
 /* The slot where a replica of an expert does best: a hole on the coolest GPU, else the place of an
  * expert with more replicas than it needs where that leaves the GPU coolest. -1: none. */
-static int32_t find_place(const eplb_rebalance_worker *w, int32_t expert, bool only_holes)
+static int32_t find_place(const eplb_rebalance_worker *w, int32_t expert, int where)
 {
     const eplb_shape *shape = &w->job->shape;
     int32_t best = -1;
@@ -120,7 +127,9 @@ static int32_t find_place(const eplb_rebalance_worker *w, int32_t expert, bool o
         int32_t g = shape->slot_gpu[s];
         int32_t e = w->start[s];
         bool hole = e < 0;
-        bool may = hole || (!only_holes && w->counts[e] > fewest(w) && !is_pinned(w, g, e));
+        bool may =
+            hole || ((where & IN_HOLE) == 0 && w->counts[e] > fewest(w) && !is_pinned(w, g, e));
+        may = may && ((where & AT_HOME) == 0 || eplb_trail_is_home(&w->trail, g, expert));
         if (!may || e == expert || (best_is_hole && !hole)) {
             continue;
         }
@@ -178,30 +187,60 @@ static bool place_pins(eplb_rebalance_worker *w)
     return true;
 }
 
-/* Experts with fewer replicas than they need, the hottest first. */
-static bool place_missing(eplb_rebalance_worker *w)
+/* The hottest expert with fewer replicas than it needs; one at home must have a place. -1: none. */
+static int32_t find_missing(const eplb_rebalance_worker *w, int where, int32_t *place)
 {
-    const eplb_shape *shape = &w->job->shape;
-    for (;;) {
-        int32_t missing = -1;
-        for (int32_t e = 0; e < shape->experts; e++) {
-            if (w->counts[e] < fewest(w) && (missing < 0 || w->loads[e] > w->loads[missing])) {
+    int32_t missing = -1;
+    for (int32_t e = 0; e < w->job->shape.experts; e++) {
+        if (w->counts[e] < fewest(w) && (missing < 0 || w->loads[e] > w->loads[missing])) {
+            int32_t slot = find_place(w, e, where);
+            if (slot >= 0 || (where & AT_HOME) == 0) {
                 missing = e;
+                *place = slot;
             }
         }
-        if (missing < 0) {
+    }
+    return missing;
+}
+
+/* Experts with fewer replicas than they need: first those whose return is no copy, before others
+ * take their places. */
+static bool place_missing(eplb_rebalance_worker *w)
+{
+    int where = AT_HOME;
+    for (;;) {
+        int32_t place = -1;
+        measure(w);
+        int32_t missing = find_missing(w, where, &place);
+        if (missing < 0 && where == ANYWHERE) {
             return true;
         }
-        measure(w);
-        int32_t slot = find_place(w, missing, false);
-        if (slot < 0) {
+        if (missing < 0) {
+            where = ANYWHERE;
+        } else if (place < 0) {
             return false;
+        } else {
+            put(w, place, missing);
         }
-        put(w, slot, missing);
     }
 }
 
-/* Every slot is filled: the hottest replica that may be split is. */
+/* The expert whose replicas are the hottest that may be split, and that has a place. -1: none. */
+static int32_t find_hottest(const eplb_rebalance_worker *w, int where, int32_t *place)
+{
+    int32_t best = -1;
+    for (int32_t e = 0; e < w->job->shape.experts; e++) {
+        bool is_hotter = best < 0 || w->loads[e] / w->counts[e] > w->loads[best] / w->counts[best];
+        int32_t slot = is_hotter && w->counts[e] < most(w) ? find_place(w, e, where) : -1;
+        if (slot >= 0) {
+            best = e;
+            *place = slot;
+        }
+    }
+    return best;
+}
+
+/* Every slot is filled: with what is no copy where that can be. */
 static bool fill_holes(eplb_rebalance_worker *w)
 {
     const eplb_shape *shape = &w->job->shape;
@@ -209,23 +248,20 @@ static bool fill_holes(eplb_rebalance_worker *w)
     for (int32_t s = 0; s < shape->slots; s++) {
         holes += w->start[s] < 0;
     }
-    for (; holes > 0; holes--) {
-        int32_t best = -1;
+    int where = IN_HOLE | AT_HOME;
+    while (holes > 0) {
         int32_t place = -1;
         measure(w);
-        for (int32_t e = 0; e < shape->experts; e++) {
-            bool is_hotter =
-                best < 0 || w->loads[e] / w->counts[e] > w->loads[best] / w->counts[best];
-            int32_t slot = is_hotter && w->counts[e] < most(w) ? find_place(w, e, true) : -1;
-            if (slot >= 0) {
-                best = e;
-                place = slot;
-            }
-        }
-        if (best < 0) {
+        int32_t expert = find_hottest(w, where, &place);
+        if (expert < 0 && where == IN_HOLE) {
             return false;
         }
-        put(w, place, best);
+        if (expert < 0) {
+            where = IN_HOLE;
+        } else {
+            put(w, place, expert);
+            holes--;
+        }
     }
     return true;
 }

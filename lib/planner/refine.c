@@ -90,8 +90,7 @@ static eplb_refine_task describe(eplb_refining *refining, eplb_worker *w, int32_
     return task;
 }
 
-/* Whether the refiner's slots may be a placement of the layer. */
-static bool is_valid(eplb_layer *layer, const int32_t *slots)
+bool eplb_refine_is_valid(eplb_layer *layer, const int32_t *slots)
 {
     const eplb_shape *shape = layer->shape;
     memset(layer->holds, 0, (size_t)shape->gpus * (size_t)layer->words * sizeof(*layer->holds));
@@ -126,7 +125,7 @@ static void judge(eplb_refining *refining, eplb_worker *w, int32_t index)
 {
     const eplb_plan_job *job = w->run->job;
     eplb_plan_layer *result = &job->layers[index];
-    if (!is_valid(&w->layer, refining->after)) {
+    if (!eplb_refine_is_valid(&w->layer, refining->after)) {
         return;
     }
     int32_t *row = eplb_placement_row_of(job->placement, index);

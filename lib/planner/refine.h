@@ -17,6 +17,10 @@ eplb_status eplb_refining_init(eplb_refining *refining, const eplb_hooks *hooks,
                                const eplb_shape *shape, eplb_error *error);
 void eplb_refining_free(eplb_refining *refining, const eplb_hooks *hooks);
 
+/* Whether slots [slots] that come from outside may be a placement of the layer: valid, and within
+ * the rules of its shape. */
+bool eplb_refine_is_valid(eplb_layer *layer, const int32_t *slots);
+
 /*
  * Asks the run's refiner about a layer whose loads and pins the worker has taken over and whose row
  * and result are those of the search. What is valid, keeps the rules and is better becomes the row

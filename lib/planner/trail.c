@@ -5,17 +5,19 @@
 
 #include "base/memory.h"
 
-/* Free moves make more states of a level: at most so many for each that it began with. */
-#define FREE_STATES 4
-/* Rounds of free moves at a level. */
-#define FREE_ROUNDS 3
+/* Free moves make more states of a level, of which the best are looked at: twice as many as the
+ * level began with, and so many more. */
+#define MORE_STATES 2
+
+/* The charge of a GPU rises as so many times its excess. */
+#define CHARGE_SLOPE 16.0f
 
 eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_layer *layer,
                             int32_t scenarios, int32_t width, eplb_error *error)
 {
     const eplb_shape *shape = layer->shape;
     *trail = (eplb_trail){
-        .shape = shape, .layer = layer, .width = width, .pool_width = width * (1 + FREE_STATES)};
+        .shape = shape, .layer = layer, .width = width, .pool_width = 2 * width + MORE_STATES};
     size_t groups = ((size_t)scenarios + EPLB_LANES - 1) / EPLB_LANES;
     size_t experts = (size_t)shape->experts;
     size_t gpus = (size_t)shape->gpus;
@@ -35,6 +37,7 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
         EPLB_ARRAY(trail->slot_excess, slot_groups),
         EPLB_ARRAY(trail->relief, experts),
         EPLB_ARRAY(trail->pull, experts),
+        EPLB_ARRAY(trail->push, experts),
         EPLB_ARRAY(trail->donor, slots),
         EPLB_ARRAY(trail->donor_excess, slots),
         EPLB_ARRAY(trail->none, groups),
@@ -47,7 +50,6 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
         EPLB_ARRAY(trail->queue[0].moves, (size_t)width),
         EPLB_ARRAY(trail->queue[1].moves, (size_t)width),
         EPLB_ARRAY(trail->queue[2].moves, (size_t)width),
-        EPLB_ARRAY(trail->free.moves, (size_t)width),
     };
     trail->slot_groups = (int32_t)slot_groups;
     return eplb_alloc_arrays(hooks, arrays, sizeof(arrays) / sizeof(arrays[0]), error);
@@ -56,13 +58,13 @@ eplb_status eplb_trail_init(eplb_trail *trail, const eplb_hooks *hooks, eplb_lay
 void eplb_trail_free(eplb_trail *trail, const eplb_hooks *hooks)
 {
     void *arrays[] = {
-        trail->load,        trail->weight,         trail->home,           trail->share,
-        trail->height,      trail->excess,         trail->incoming,       trail->slot_share,
-        trail->slot_height, trail->slot_excess,    trail->relief,         trail->pull,
-        trail->donor,       trail->donor_excess,   trail->none,           trail->gain,
-        trail->loss,        trail->both,           trail->pool,           trail->pool_copies,
-        trail->pool_key,    trail->queue[0].moves, trail->queue[1].moves, trail->queue[2].moves,
-        trail->free.moves};
+        trail->load,          trail->weight,      trail->home,           trail->share,
+        trail->height,        trail->excess,      trail->incoming,       trail->slot_share,
+        trail->slot_height,   trail->slot_excess, trail->relief,         trail->pull,
+        trail->push,          trail->donor,       trail->donor_excess,   trail->none,
+        trail->gain,          trail->loss,        trail->both,           trail->pool,
+        trail->pool_copies,   trail->pool_key,    trail->queue[0].moves, trail->queue[1].moves,
+        trail->queue[2].moves};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         eplb_free(hooks, arrays[i]);
     }
@@ -112,24 +114,38 @@ static int32_t *slots_of(const eplb_trail *trail, int32_t state)
     return trail->pool + (size_t)state * (size_t)trail->shape->slots;
 }
 
-/* The worst excess that a full queue keeps; anything goes into others. */
-static float limit_of(const eplb_trail *trail, const eplb_trail_queue *queue)
+/* How many moves of a level are worth keeping: at the level at hand, as many as will be looked at.
+ */
+static int32_t room_of(const eplb_trail *trail, int32_t ahead)
 {
-    return queue->count < trail->width ? 3.0e38f : queue->moves[queue->count - 1].excess;
+    int32_t left = trail->pool_width - trail->states;
+    return ahead == 0 && left < trail->width ? left : trail->width;
+}
+
+/* The worst excess that a full queue keeps; anything goes into others. */
+static float limit_of(const eplb_trail *trail, int32_t ahead)
+{
+    const eplb_trail_queue *queue = &trail->queue[ahead];
+    int32_t room = room_of(trail, ahead);
+    if (room == 0) {
+        return -1.0f;
+    }
+    return queue->count < room ? 3.0e38f : queue->moves[room - 1].excess;
 }
 
 static void find_limits(eplb_trail *trail)
 {
-    trail->limit[0] = limit_of(trail, &trail->free);
-    for (int i = 1; i < EPLB_TRAIL_LEVELS; i++) {
-        trail->limit[i] = limit_of(trail, &trail->queue[i]);
+    for (int32_t i = 0; i < EPLB_TRAIL_LEVELS; i++) {
+        trail->limit[i] = limit_of(trail, i);
     }
 }
 
 /* The first of equally good ones is before the later. */
-static void insert(eplb_trail *trail, eplb_trail_queue *queue, const eplb_trail_move *move)
+static void insert(eplb_trail *trail, int32_t ahead, const eplb_trail_move *move)
 {
-    if (!(move->excess < limit_of(trail, queue))) {
+    eplb_trail_queue *queue = &trail->queue[ahead];
+    int32_t room = room_of(trail, ahead);
+    if (!(move->excess < trail->limit[ahead])) {
         return;
     }
     for (int32_t i = 0; i < queue->count; i++) {
@@ -138,12 +154,13 @@ static void insert(eplb_trail *trail, eplb_trail_queue *queue, const eplb_trail_
         }
     }
     trail->kept++;
-    int32_t i = queue->count < trail->width ? queue->count++ : queue->count - 1;
+    queue->count = queue->count < room ? queue->count + 1 : room;
+    int32_t i = queue->count - 1;
     for (; i > 0 && queue->moves[i - 1].excess > move->excess; i--) {
         queue->moves[i] = queue->moves[i - 1];
     }
     queue->moves[i] = *move;
-    find_limits(trail);
+    trail->limit[ahead] = limit_of(trail, ahead);
 }
 
 /* Whether the level at hand has the state. */
@@ -159,12 +176,10 @@ static bool is_known(const eplb_trail *trail, uint64_t key)
 
 void eplb_trail_offer(eplb_trail *trail, const eplb_trail_move *move, int32_t copies)
 {
-    if (copies <= trail->level) {
-        if (!is_known(trail, move->key)) {
-            insert(trail, &trail->free, move);
-        }
-    } else {
-        insert(trail, &trail->queue[copies - trail->level], move);
+    if (copies > trail->level) {
+        insert(trail, copies - trail->level, move);
+    } else if (!is_known(trail, move->key)) {
+        insert(trail, 0, move);
     }
 }
 
@@ -227,26 +242,25 @@ static void look_at(eplb_trail *trail, int32_t state, const eplb_trail_visitor *
     eplb_trail_expand(trail);
 }
 
-/* Makes the level's states from its queue, then those that free moves lead to. */
+static eplb_trail_move take_first(eplb_trail_queue *queue)
+{
+    eplb_trail_move first = queue->moves[0];
+    queue->count--;
+    memmove(queue->moves, queue->moves + 1, (size_t)queue->count * sizeof(*queue->moves));
+    return first;
+}
+
+/* Looks at the best states of the level, those that free moves lead to among them. One that is
+ * good enough ends it. */
 static void fill_level(eplb_trail *trail, const eplb_trail_visitor *visitor, level_best *best)
 {
     trail->states = 0;
-    for (int32_t i = 0; i < trail->queue[0].count; i++) {
-        make_state(trail, &trail->queue[0].moves[i], trail->base + trail->states++);
-    }
-    trail->free.count = 0;
-    int32_t done = 0;
-    for (int round = 0; round <= FREE_ROUNDS; round++) {
-        int32_t end = trail->states;
-        for (; done < end; done++) {
-            look_at(trail, trail->base + done, visitor, best);
-        }
-        for (int32_t i = 0;
-             i < trail->free.count && trail->states < trail->pool_width && round < FREE_ROUNDS;
-             i++) {
-            make_state(trail, &trail->free.moves[i], trail->base + trail->states++);
-        }
-        trail->free.count = 0;
+    while (trail->queue[0].count > 0 && trail->states < trail->pool_width &&
+           (best->state < 0 || best->value > trail->threshold)) {
+        eplb_trail_move move = take_first(&trail->queue[0]);
+        int32_t state = trail->base + trail->states++;
+        make_state(trail, &move, state);
+        look_at(trail, state, visitor, best);
     }
 }
 
@@ -279,11 +293,14 @@ static void begin(eplb_trail *trail, const int32_t *start)
         (eplb_trail_move){.parent = first, .slot = 0, .other = -1, .expert = start[0], .key = key};
 }
 
-void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold, float steepness,
+void eplb_trail_run(eplb_trail *trail, const int32_t *start, const eplb_trail_measure *measure,
                     const eplb_trail_visitor *visitor)
 {
-    trail->threshold = threshold;
-    trail->steepness = steepness;
+    const eplb_shape *shape = trail->shape;
+    trail->threshold = measure->threshold;
+    trail->steepness = measure->steepness;
+    trail->charge = measure->charge * (float)shape->gpus / (float)shape->slots;
+    trail->charge_slope = CHARGE_SLOPE;
     begin(trail, start);
     trail->level = eplb_trail_copies(trail, start);
     for (int32_t number = 0;; number++) {

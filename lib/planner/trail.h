@@ -7,7 +7,8 @@
  * makes those of the next ones by single moves: a replica changes places with another, or gives way
  * to a further one of another expert. States are compared by their excess: what GPU loads have
  * above a threshold, summed, large ones perhaps counting a little more. The largest load itself
- * would be a plateau, since several GPUs must come down together.
+ * would be a plateau, since several GPUs must come down together. On the way to a target a GPU
+ * above it is charged for that, however little it has above: it will take a copy to bring it down.
  */
 #ifndef EPLB_PLANNER_TRAIL_H
 #define EPLB_PLANNER_TRAIL_H
@@ -47,6 +48,8 @@ typedef struct eplb_trail {
     int32_t scenarios;
     int32_t groups; /* of lanes */
     float threshold;
+    float charge;          /* most that a GPU above the threshold counts beside its excess */
+    float charge_slope;    /* how that rises */
     float steepness;       /* how much more large excesses count: as x + steepness x^2 */
     int32_t most_incoming; /* copies into one GPU; -1: no limit */
     eplb_lanes *load;      /* [experts][groups] the mean GPU has 1 */
@@ -69,7 +72,9 @@ typedef struct eplb_trail {
     eplb_lanes *slot_excess; /* [slot_groups] of the slots' GPUs */
     float *relief;           /* [experts] excess of all GPUs that hold it */
     float *pull; /* [experts] by how much the busiest GPU's excess would fall without its share, if
-                  * it fell on as it begins */
+                  * it fell on as it begins; but for its charge: */
+    float pull_charge;
+    float *push; /* [experts] by how much excess would rise at least if that GPU got it */
     int32_t donors;
     int32_t *donor;      /* [slots] slots whose expert has other replicas */
     float *donor_excess; /* [slots] by how much excess the other replicas rise without it */
@@ -88,8 +93,7 @@ typedef struct eplb_trail {
     int32_t base;                              /* where the level at hand is in the pool */
     int32_t states;                            /* of it so far */
     eplb_trail_queue queue[EPLB_TRAIL_LEVELS]; /* of the levels from the one at hand on */
-    eplb_trail_queue free;                     /* more for the level at hand */
-    float limit[EPLB_TRAIL_LEVELS];            /* of free, and of the queues of the next levels */
+    float limit[EPLB_TRAIL_LEVELS];            /* of the queues */
 } eplb_trail;
 
 /* For layers of the shape with up to so many scenarios. */
@@ -133,9 +137,16 @@ typedef struct eplb_trail_visitor {
     void *level_context;
 } eplb_trail_visitor;
 
+/* What states are compared by. */
+typedef struct eplb_trail_measure {
+    float threshold; /* the mean GPU has 1 */
+    float steepness; /* how much more large excesses count */
+    float charge;    /* of a GPU above the threshold, in shares of an average replica */
+} eplb_trail_measure;
+
 /* Searches from a valid placement [slots] on, whose copies are the first level, until the visitor
  * ends it or no move leads on. */
-void eplb_trail_run(eplb_trail *trail, const int32_t *start, float threshold, float steepness,
+void eplb_trail_run(eplb_trail *trail, const int32_t *start, const eplb_trail_measure *measure,
                     const eplb_trail_visitor *visitor);
 
 /* The moves from the state at hand, offered to the queues. */

@@ -13,11 +13,19 @@ static inline const eplb_lanes *height_of(const eplb_trail *trail, int32_t gpu)
     return trail->height + (size_t)gpu * (size_t)trail->groups;
 }
 
-/* What loads have above the threshold, lane by lane. */
+/* What the loads above the threshold count beside their excess. */
+static inline eplb_lanes charge_of(const eplb_trail *trail, eplb_lanes over)
+{
+    return eplb_lanes_smaller(eplb_lanes_of(trail->charge_slope) * over,
+                              eplb_lanes_of(trail->charge));
+}
+
+/* What loads have above the threshold, and their charge, lane by lane. */
 static inline eplb_lanes excess_of(const eplb_trail *trail, eplb_lanes load, eplb_lanes weight)
 {
     eplb_lanes over = eplb_lanes_positive(load - eplb_lanes_of(trail->threshold));
-    return weight * over * (eplb_lanes_of(1.0f) + eplb_lanes_of(trail->steepness) * over);
+    eplb_lanes steep = eplb_lanes_of(1.0f) + eplb_lanes_of(trail->steepness) * over;
+    return weight * (over * steep + charge_of(trail, over));
 }
 
 /* Excess of a GPU whose load is height + plus - minus. */
@@ -165,6 +173,27 @@ static void offer_replacement(eplb_trail *trail, int32_t slot, int32_t f, float 
     eplb_trail_offer(trail, &move, trail->copies + price);
 }
 
+/* What no move may reach to be kept. */
+static float loosest_limit(const eplb_trail *trail)
+{
+    float limit = trail->limit[0];
+    for (int i = 1; i < EPLB_TRAIL_LEVELS; i++) {
+        limit = trail->limit[i] > limit ? trail->limit[i] : limit;
+    }
+    return limit;
+}
+
+/* Whether a slot may get a further replica of expert f, and the move to it is kept if the excess
+ * after it is at least that low. */
+static inline bool is_worth(const eplb_trail *trail, int32_t slot, int32_t f, float least)
+{
+    const eplb_layer *layer = trail->layer;
+    int32_t gpu = trail->shape->slot_gpu[slot];
+    int32_t e = layer->slot_expert[slot];
+    return least < eplb_trail_limit(trail, trail->copies + price_of(trail, gpu, f, e)) &&
+           eplb_layer_may_replace(layer, gpu, e, f);
+}
+
 /* A further replica of an expert of the busiest GPU, in the place of a donor elsewhere. */
 static void offer_relief(eplb_trail *trail, int32_t f)
 {
@@ -174,14 +203,14 @@ static void offer_relief(eplb_trail *trail, int32_t f)
     if (!(relief < 0.0f)) {
         return;
     }
+    float limit = loosest_limit(trail);
+    trail->moves += trail->donors;
     for (int32_t i = 0; i < trail->donors; i++) {
         int32_t slot = trail->donor[i];
         int32_t e = layer->slot_expert[slot];
         int32_t gpu = trail->shape->slot_gpu[slot];
         float least = trail->total + relief + trail->donor_excess[i] - trail->excess[gpu];
-        float limit = eplb_trail_limit(trail, trail->copies + price_of(trail, gpu, f, e));
-        trail->moves++;
-        if (!(least < limit) || !eplb_layer_may_replace(layer, gpu, e, f)) {
+        if (!(least < limit) || !is_worth(trail, slot, f, least)) {
             continue;
         }
         float excess = least + excess_of_replacement(trail, gpu, e, f);
@@ -198,18 +227,17 @@ static void offer_exchange(eplb_trail *trail, int32_t donor)
     int32_t e = layer->slot_expert[slot];
     int32_t gpu = trail->shape->slot_gpu[slot];
     change_share(trail, e, -1, trail->loss);
-    float others = trail->total + trail->donor_excess[donor] - trail->excess[gpu];
+    float before = trail->total + trail->donor_excess[donor];
+    float base = before - trail->pull[e] - trail->pull_charge;
+    float limit = loosest_limit(trail);
+    trail->moves += trail->shape->experts;
     for (int32_t f = 0; f < trail->shape->experts; f++) {
-        float count = (float)layer->count[f];
-        float fall = trail->pull[e] - trail->pull[f] * count / (count + 1.0f);
-        float least = trail->total + trail->donor_excess[donor] - fall - trail->relief[f];
-        float limit = eplb_trail_limit(trail, trail->copies + price_of(trail, gpu, f, e));
-        trail->moves++;
-        if (!(least < limit) || !eplb_layer_may_replace(layer, gpu, e, f)) {
+        float least = base + trail->push[f];
+        if (!(least < limit) || !is_worth(trail, slot, f, least)) {
             continue;
         }
         change_share(trail, f, 1, trail->gain);
-        float excess = others + excess_of_replacement(trail, gpu, e, f);
+        float excess = before - trail->excess[gpu] + excess_of_replacement(trail, gpu, e, f);
         excess += excess_of_holders(trail, f, -1, trail->gain);
         if (excess < limit) {
             offer_replacement(trail, slot, f, excess + excess_of_overlap(trail, e, f, gpu));
@@ -287,9 +315,7 @@ static void offer_swaps(eplb_trail *trail, int32_t s)
 {
     trail->moves += trail->shape->slots;
     for (int32_t four = 0; four < trail->slot_groups; four++) {
-        float limit = trail->limit[0];
-        limit = trail->limit[1] > limit ? trail->limit[1] : limit;
-        limit = trail->limit[2] > limit ? trail->limit[2] : limit;
+        float limit = loosest_limit(trail);
         limit = limit < trail->total ? limit : trail->total;
         eplb_lanes excess = excess_of_swaps(trail, s, four);
         eplb_lane_bits good = (eplb_lane_bits)(excess < eplb_lanes_of(limit));
@@ -305,25 +331,31 @@ static void offer_swaps(eplb_trail *trail, int32_t s)
     }
 }
 
-/* The slope of the busiest GPU's excess in each expert's share. */
+/* What each expert's share is of the busiest GPU's excess, at the slope that this has now and that
+ * it falls by at most, and what getting the expert adds at least to all excess. */
 static void find_pull(eplb_trail *trail, int32_t gpu)
 {
     const eplb_lanes *height = height_of(trail, gpu);
     eplb_lanes threshold = eplb_lanes_of(trail->threshold);
     eplb_lanes steep = eplb_lanes_of(2.0f * trail->steepness);
+    eplb_lanes charge = eplb_lanes_of(0.0f);
     for (int32_t i = 0; i < trail->groups; i++) {
         eplb_lanes over = height[i] - threshold;
         eplb_lane_bits counts = (eplb_lane_bits)(over > eplb_lanes_of(0.0f));
         eplb_lanes slope = trail->weight[i] * (eplb_lanes_of(1.0f) + steep * over);
         trail->both[i] = (eplb_lanes)((eplb_lane_bits)slope & counts);
+        charge += trail->weight[i] * charge_of(trail, eplb_lanes_positive(over));
     }
+    trail->pull_charge = eplb_lanes_sum(charge);
     for (int32_t e = 0; e < trail->shape->experts; e++) {
         const eplb_lanes *share = share_of(trail, e);
         eplb_lanes sum = eplb_lanes_of(0.0f);
         for (int32_t i = 0; i < trail->groups; i++) {
             sum += trail->both[i] * share[i];
         }
+        float count = (float)trail->layer->count[e];
         trail->pull[e] = eplb_lanes_sum(sum);
+        trail->push[e] = trail->pull[e] * count / (count + 1.0f) - trail->relief[e];
     }
 }
 

@@ -3,7 +3,6 @@
 #ifndef EPLB_PLANNER_WORKER_H
 #define EPLB_PLANNER_WORKER_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "model/nodes.h"
@@ -43,7 +42,6 @@ typedef struct eplb_worker {
     eplb_traffic traffic;     /* when traffic has a price */
     double *gpu_loads;        /* [gpus of the cluster] */
     int32_t *counts;          /* [experts] */
-    pthread_t thread;
 } eplb_worker;
 
 /* Plans one layer (its index): its row of the job's placement, and its result. With a refiner the

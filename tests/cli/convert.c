@@ -219,8 +219,8 @@ static void what_is_not_clear_is_refused(void **state)
         {"convert sglang --to ascend --dense-layers 0 --out out", 2, "with --gpus N"},
         {"convert sglang --to ascend --gpus 5 --dense-layers 0 --out out", 1, "12 slots"},
         {"convert ascend --to vllm --experts 9 --out out", 1, "expert 8 has no replica"},
-        {"convert empty_slot --gpus 2 --to sglang --dense-layers none --out out", 1,
-         "empty_slot: layer 0: slot 3 of GPU 1 is empty"},
+        {"convert empty_slot --what placement --gpus 2 --to sglang --dense-layers none --out out",
+         1, "empty_slot: layer 0: slot 3 of GPU 1 is empty"},
         {"convert log --experts 9 --out out", 1, "8 counts, expected 9"},
     };
     write_log(*state, "log.csv");

@@ -69,6 +69,39 @@ static void slots_become_experts(void **state)
     }
 }
 
+/* TensorRT-LLM's counts are of slots while its load balancer is on, and nothing in them says so. */
+static void recordings_of_slots_become_those_of_experts(void **state)
+{
+    test_path experts = test_data("format/trtllm_stat");
+    test_path slots = test_data("format/trtllm_stat_slots");
+    test_path map = test_data("format/sglang_placement.json");
+    const char *plain[] = {"convert", experts.text, "--out", "plain.csv", NULL};
+    const char *folded[] = {"convert",    slots.text, "--counted-under", map.text, "--out",
+                            "folded.csv", NULL};
+    const char *const *lines[] = {plain, folded};
+    for (size_t i = 0; i < 2; i++) {
+        run_result result = run_arguments(*state, lines[i]);
+        assert_int_equal(result.exit_code, 0);
+        run_release(&result);
+    }
+    assert_true(same_files(*state, "plain.csv", "folded.csv"));
+    const char *refused[] = {"convert", slots.text, "--experts", "8", "--out", "out.csv", NULL};
+    run_result result = run_arguments(*state, refused);
+    assert_int_equal(result.exit_code, 1);
+    assert_contains(result.err, "--counted-under FILE");
+    run_release(&result);
+}
+
+static void files_with_their_own_map_leave_nothing_to_assume(void **state)
+{
+    test_path stats = test_data("format/vllm_stats.jsonl");
+    const char *line[] = {"convert", stats.text, "--to", "jsonl", "--out", "own.jsonl", NULL};
+    run_result result = run_arguments(*state, line);
+    assert_int_equal(result.exit_code, 0);
+    assert_string_equal(result.err, "");
+    run_release(&result);
+}
+
 static void every_command_with_loads_takes_it(void **state)
 {
     static const char *const lines[] = {
@@ -154,6 +187,8 @@ static void what_nothing_says_is_still_noted(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test_setup_teardown(slots_become_experts, setup, test_directory_teardown),
+          IN_DIRECTORY(recordings_of_slots_become_those_of_experts),
+          IN_DIRECTORY(files_with_their_own_map_leave_nothing_to_assume),
           cmocka_unit_test_setup_teardown(every_command_with_loads_takes_it, setup,
                                           test_directory_teardown),
           cmocka_unit_test_setup_teardown(widths_that_contradict_ask_for_it, setup,

@@ -170,20 +170,27 @@ static void json_has_the_schedule_with_its_sources(void **state)
     cJSON_Delete(report);
 }
 
-/* Where slots are exchanged inside a GPU, one of the experts must come from elsewhere. */
+/* Where slots are exchanged inside a GPU that has no buffer, one of the experts must come from
+ * elsewhere. */
 static void copies_beyond_the_difference_are_told(void **state)
 {
     write_both(*state);
     run_result result = run_line(*state, "diff old new --gpus 4");
     assert_contains(result.out, " in place.\n");
-    cJSON *report = run_json(*state, "diff old new --gpus 4 --json", 0);
-    const cJSON *schedule = json_member(report, "schedule");
-    double extra = json_number(schedule, "extra_copies");
-    assert_true(json_number(report, "copies") == 2.0);
-    assert_true(json_number(schedule, "node_copies") == 2.0 + extra);
-    assert_int_equal(strstr(result.out, " of these ") != NULL, extra > 0.0);
-    cJSON_Delete(report);
+    assert_null(strstr(result.out, "of these"));
     run_release(&result);
+    write_sglang(*state, "old", "[[0,1,0,1]]");
+    write_sglang(*state, "new", "[[1,0,0,1]]");
+    result = run_line(*state, "diff old new --gpus 2 --buffer-slots 0");
+    assert_contains(result.out, "\n1 of these is not needed with more buffer slots "
+                                "(--buffer-slots).\n");
+    run_release(&result);
+    cJSON *report = run_json(*state, "diff old new --gpus 2 --buffer-slots 0 --json", 0);
+    const cJSON *schedule = json_member(report, "schedule");
+    assert_true(json_number(report, "copies") == 0.0);
+    assert_true(json_number(schedule, "node_copies") == 1.0);
+    assert_true(json_number(schedule, "extra_copies") == 1.0);
+    cJSON_Delete(report);
 }
 
 static void too_few_buffers_are_an_error_that_says_how_many(void **state)

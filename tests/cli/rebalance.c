@@ -50,8 +50,23 @@ static void target_out_of_reach_is_told_and_no_error(void **state)
     cJSON_Delete(plan);
     run_result result = run_line(*state, AGAIN " --target-imbalance 1");
     assert_int_equal(result.exit_code, 0);
-    assert_contains(result.out, "\nThe target 1 is not reached in 3 layers: ");
+    assert_contains(result.out, "\nThe target 1 is not reached in 3 layers: these are as good as "
+                                "was found.\n");
     run_release(&result);
+}
+
+static void a_target_missed_for_a_limit_is_not_called_the_best(void **state)
+{
+    static const char *const lines[] = {AGAIN " --target-imbalance 1.05 --max-copies 1",
+                                        AGAIN " --target-imbalance 1.05 --max-copies-per-layer 1",
+                                        AGAIN " --target-imbalance 1.05 --max-copies-per-gpu 0",
+                                        AGAIN " --target-imbalance 1.05 --min-gain 1000"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        run_result result = run_line(*state, lines[i]);
+        assert_int_equal(result.exit_code, 0);
+        assert_contains(result.out, "these are as good as was found within the limits given.\n");
+        run_release(&result);
+    }
 }
 
 static void limits_of_copies_are_kept(void **state)
@@ -200,7 +215,8 @@ static void copies_that_dead_gpus_require_are_told(void **state)
     assert_true(required > 0.0 && json_number(plan, "copies") == required);
     cJSON_Delete(plan);
     run_result result = run_line(*state, AGAIN " --dead-gpus 3 --max-copies 0");
-    assert_contains(result.out, " of the copies are needed for a valid placement.\n");
+    assert_contains(result.out, " of the copies are needed for a valid placement, "
+                                "whatever they gain.\n");
     run_release(&result);
 }
 
@@ -219,11 +235,27 @@ static void other_rules_plan_afresh(void **state)
 
 #define PREPARED(test) cmocka_unit_test_setup_teardown(test, setup, test_directory_teardown)
 
+/* Without GPU 1 the rest must hold its experts, and cannot be as even as before. */
+static void needed_copies_are_not_said_to_gain_nothing(void **state)
+{
+    test_write_text(test_join(*state, "log").text,
+                    "{\"step\":0,\"layer\":0,\"counts\":[4,4,2,2,2,2]}\n");
+    test_write_text(test_join(*state, "map").text, "[[0,1,2,3,4,5,0,1]]");
+    run_result result =
+        run_line(*state, "plan --load log --gpus 4 --slots 8 --current map --dead-gpus 1");
+    assert_contains(result.out, "\n2 of the copies are needed for a valid placement, whatever they "
+                                "gain.\n");
+    assert_null(strstr(result.out, "gain nothing"));
+    run_release(&result);
+}
+
 TEST_MAIN(PREPARED(target_is_reached_in_every_layer_with_few_copies),
-          PREPARED(target_out_of_reach_is_told_and_no_error), PREPARED(limits_of_copies_are_kept),
-          PREPARED(no_copies_are_no_changes),
+          PREPARED(target_out_of_reach_is_told_and_no_error),
+          PREPARED(a_target_missed_for_a_limit_is_not_called_the_best),
+          PREPARED(limits_of_copies_are_kept), PREPARED(no_copies_are_no_changes),
           PREPARED(what_does_not_pay_within_the_interval_is_not_proposed),
           PREPARED(price_follows_from_bytes_bandwidth_and_time),
           PREPARED(curve_falls_from_the_current_imbalance),
           PREPARED(curve_is_one_line_with_its_knee), PREPARED(break_even_is_told_in_words),
-          PREPARED(copies_that_dead_gpus_require_are_told), PREPARED(other_rules_plan_afresh))
+          PREPARED(copies_that_dead_gpus_require_are_told), PREPARED(other_rules_plan_afresh),
+          IN_DIRECTORY(needed_copies_are_not_said_to_gain_nothing))

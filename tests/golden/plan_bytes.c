@@ -54,6 +54,8 @@ static const shape shapes[] = {
     {"few-9", 256, 32, 288, 5, EPLB_ALGORITHM_SEARCH, 1, 0, 0, 0, 0, 2},
     {"few-mean", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 1},
     {"few-max", 256, 72, 288, 4, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MAX_OF_MAX, 0, 0, 0, 1},
+    {"few-nodes", 256, 32, 288, 4, EPLB_ALGORITHM_SEARCH, 5, EPLB_OBJECTIVE_MEAN_OF_MAX, 8, 0, 0,
+     1},
     {"few-small", 8, 4, 12, 5, EPLB_ALGORITHM_SEARCH, 3, EPLB_OBJECTIVE_MEAN_OF_MAX, 0, 0, 0, 16},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))

@@ -430,7 +430,7 @@ static void assert_refusal(const scene *what, const eplb_error *error)
     for (int32_t l = 0; l < LAYERS; l++) {
         all_have_spares = all_have_spares && has_spare_slot(what, l);
     }
-    assert_contains(error->message, "buffer slots");
+    assert_contains(error->message, " buffer slot");
     assert_int_not_equal(what->options.buffer_slots, -1);
     assert_true(what->options.mode == EPLB_MIGRATION_STAGED || !all_have_spares);
 }

@@ -14,11 +14,13 @@ static eplb_placement *draw_current(eplb_random *random, const eplb_cluster *clu
     if (draw(random, 0, 2) > 0) {
         eplb_plan *plan;
         eplb_load *load = draw_scenarios(random, MOST_SCENARIOS, layers, experts);
-        assert_ok(eplb_plan_create(&plan, NULL, load, cluster, NULL, NULL, NULL), NULL);
-        assert_ok(eplb_placement_clone(&current, NULL, eplb_plan_placement(plan), NULL), NULL);
-        eplb_plan_destroy(&plan);
+        bool fits = eplb_plan_create(&plan, NULL, load, cluster, NULL, NULL, NULL) == EPLB_OK;
         eplb_load_destroy(&load);
-        return current;
+        if (fits) {
+            assert_ok(eplb_placement_clone(&current, NULL, eplb_plan_placement(plan), NULL), NULL);
+            eplb_plan_destroy(&plan);
+            return current;
+        }
     }
     assert_ok(eplb_placement_create(&current, NULL, cluster, layers, experts, NULL), NULL);
     for (int32_t l = 0; l < layers; l++) {
@@ -62,6 +64,7 @@ static bool draw_instance(instance *i, uint64_t seed)
         eplb_plan_create(&plan, NULL, i->load, i->cluster, NULL, &i->planning, NULL) == EPLB_OK;
     eplb_plan_destroy(&plan);
     i->current = is_feasible ? draw_current(&random, i->cluster, layers, experts) : NULL;
+    i->options.min_gain = 0.05 * draw(&random, 0, 4);
     return is_feasible;
 }
 
@@ -97,6 +100,32 @@ static void every_rebalance_keeps_its_promises(void **state)
         free_instance(&i);
     }
     assert_true(feasible > SEEDS / 4);
+    assert_int_equal(again, 0);
+}
+
+/* GPUs have other slots now, or have failed. */
+static void rebalances_onto_another_cluster_keep_their_promises(void **state)
+{
+    (void)state;
+    int32_t again = 0;
+    FOR_EACH_SEED(seed, SEEDS)
+    {
+        instance i;
+        if (draw_instance(&i, seed)) {
+            eplb_random random;
+            eplb_random_seed(&random, seed);
+            eplb_cluster *before =
+                cluster_of(eplb_cluster_gpus(i.cluster), draw(&random, 1, MOST_SLOTS_PER_GPU), 0);
+            int32_t layers = eplb_load_layers(i.load);
+            eplb_placement_destroy(&i.current);
+            i.current = draw_current(&random, before, layers, eplb_load_experts(i.load));
+            eplb_plan *plan = rebalance_instance(&i);
+            again += copies_again(plan, i.load, i.cluster, &i.planning, &i.options) > 0;
+            eplb_plan_destroy(&plan);
+            eplb_cluster_destroy(&before);
+        }
+        free_instance(&i);
+    }
     assert_int_equal(again, 0);
 }
 
@@ -296,5 +325,6 @@ static void tiny_layers_get_nearly_the_fewest_copies(void **state)
 }
 
 TEST_MAIN(seeded_test(every_rebalance_keeps_its_promises),
+          seeded_test(rebalances_onto_another_cluster_keep_their_promises),
           seeded_test(any_number_of_threads_gives_the_same_bytes), seeded_test(limits_are_kept),
           seeded_test(tiny_layers_get_nearly_the_fewest_copies))

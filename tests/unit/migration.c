@@ -133,7 +133,104 @@ static void circle_without_buffer_and_spare_slot_is_refused(void **state)
     assert_null(migration);
     assert_string_equal(error.message,
                         "layer 0: expert 1 for slot 0 of GPU 0: 2 slots wait for each other and "
-                        "none is spare; 1 buffer slots on GPU 0 are enough for them, not 0");
+                        "none is spare; 1 buffer slot on GPU 0 is enough for them, not 0");
+}
+
+/* Ways round have been taken before nothing is left to do. */
+static void refusal_names_buffer_slots_that_are_enough(void **state)
+{
+    (void)state;
+    eplb_error error;
+    eplb_migration *migration = NULL;
+    eplb_cluster *cluster = make_cluster(3, 6, 0);
+    assert_ok(eplb_cluster_set_slots(cluster, 1, 4, NULL), NULL);
+    assert_ok(eplb_cluster_set_slots(cluster, 2, 3, NULL), NULL);
+    eplb_placement *from = make_placement(cluster, 1, 13);
+    eplb_placement *to = NULL;
+    set_row(from, 0, ROW(1, 7, 12, 10, 8, 3, 0, 9, 12, 11, 5, 2, 7));
+    assert_ok(eplb_placement_clone(&to, NULL, from, &error), &error);
+    set_row(to, 0, ROW(7, 12, 11, 0, 1, 10, 6, 3, 9, 2, 4, 5, 8));
+    eplb_migration_options options = options_of(EPLB_MIGRATION_STAGED, 1);
+    options.max_sends = 2;
+    assert_status(eplb_migration_create(&migration, NULL, from, to, &options, &error),
+                  EPLB_ERROR_INFEASIBLE, &error);
+    assert_string_equal(error.message, "layer 0: slots wait for each other and none is spare; 6 "
+                                       "buffer slots on GPU 0 are enough for all of them, not 1");
+    options.buffer_slots = 6;
+    assert_ok(eplb_migration_create(&migration, NULL, from, to, &options, &error), &error);
+    eplb_migration_destroy(&migration);
+    eplb_placement_destroy(&from);
+    eplb_placement_destroy(&to);
+}
+
+/* Experts 0 and 1 of GPU 0 change places, and so do 0, 1 and 2 of GPU 2. */
+static void slots_of_a_gpu_change_places_through_one_buffer_slot(void **state)
+{
+    (void)state;
+    rows what = {3, 3, 0, 4, ROW(0, 1, 3, 0, 1, 2, 0, 1, 2), ROW(1, 0, 3, 0, 1, 2, 1, 2, 0)};
+    eplb_migration *migration = migration_of(&what, NULL);
+    eplb_migration_info info = info_of(migration);
+    assert_int_equal(info.local_copies, 5);
+    assert_int_equal(info.node_copies, 0);
+    assert_int_equal(info.extra_copies, 0);
+    assert_int_equal(info.buffer_slots, 1);
+    assert_int_equal(info.rounds, 3);
+    assert_map(round_of(migration, 0).map_during, 0, 1, 3, 0, 1, 2, 0, 1, 2);
+    assert_map(round_of(migration, 1).map_during, -1, 1, 3, 0, 1, 2, -1, 1, 2);
+    assert_map(round_of(migration, 2).map_during, 1, -1, 3, 0, 1, 2, 1, -1, 2);
+    assert_int_equal(round_of(migration, 1).commit, 0);
+    assert_int_equal(round_of(migration, 2).commit, 1);
+    eplb_migration_destroy(&migration);
+}
+
+/* Without a buffer slot one of the two has to come from elsewhere. */
+static void slots_of_a_gpu_change_places_without_a_buffer(void **state)
+{
+    (void)state;
+    rows what = {2, 2, 0, 2, ROW(0, 1, 0, 1), ROW(1, 0, 0, 1)};
+    eplb_migration_options options = options_of(EPLB_MIGRATION_IN_PLACE, 0);
+    eplb_migration *migration = migration_of(&what, &options);
+    assert_int_equal(info_of(migration).local_copies, 1);
+    assert_int_equal(info_of(migration).node_copies, 1);
+    eplb_migration_destroy(&migration);
+}
+
+/* A ring that the buffer does not hold: slot 0 is overwritten before slot 2 has read it. */
+static void what_can_be_done_only_by_overwriting_earlier_is_done(void **state)
+{
+    (void)state;
+    eplb_error error;
+    eplb_migration *migration = NULL;
+    eplb_cluster *cluster = make_cluster(2, 3, 0);
+    assert_ok(eplb_cluster_set_slots(cluster, 1, 2, NULL), NULL);
+    eplb_placement *from = make_placement(cluster, 1, 5);
+    eplb_placement *to = NULL;
+    set_row(from, 0, ROW(1, 4, 0, 1, 2));
+    assert_ok(eplb_placement_clone(&to, NULL, from, &error), &error);
+    set_row(to, 0, ROW(0, 3, 1, 4, 2));
+    assert_ok(eplb_migration_create(&migration, NULL, from, to, NULL, &error), &error);
+    assert_ok(eplb_migration_check(migration, from, to, &error), &error);
+    eplb_migration_destroy(&migration);
+    eplb_placement_destroy(&from);
+    eplb_placement_destroy(&to);
+}
+
+/* Slot 1 gets expert 2 from GPU 1, but not before slot 0 has read expert 1 there. */
+static void slot_is_read_inside_its_gpu_before_it_is_overwritten(void **state)
+{
+    (void)state;
+    rows what = {2, 2, 0, 3, ROW(0, 1, 1, 2), ROW(1, 2, 1, 0)};
+    eplb_migration_options options = options_of(EPLB_MIGRATION_IN_PLACE, 0);
+    rows spare = {3, 2, 0, 3, ROW(0, 1, 1, 2, 0, 1), ROW(1, 2, 1, 2, 0, 1)};
+    eplb_migration *migration = migration_of(&spare, &options);
+    assert_int_equal(info_of(migration).local_copies, 1);
+    assert_int_equal(info_of(migration).node_copies, 1);
+    eplb_migration_destroy(&migration);
+    options.buffer_slots = -1;
+    migration = migration_of(&what, &options);
+    assert_int_equal(info_of(migration).local_copies, 1);
+    assert_int_equal(info_of(migration).node_copies, 2);
+    eplb_migration_destroy(&migration);
 }
 
 static void staged_copies_leave_the_old_map_until_the_commit(void **state)
@@ -365,6 +462,11 @@ TEST_MAIN(cmocka_unit_test(same_placement_needs_no_round),
           cmocka_unit_test(lent_slot_is_restored),
           cmocka_unit_test(staged_circle_larger_than_the_buffer_goes_through_a_spare_slot),
           cmocka_unit_test(circle_without_buffer_and_spare_slot_is_refused),
+          cmocka_unit_test(refusal_names_buffer_slots_that_are_enough),
+          cmocka_unit_test(slots_of_a_gpu_change_places_through_one_buffer_slot),
+          cmocka_unit_test(slots_of_a_gpu_change_places_without_a_buffer),
+          cmocka_unit_test(what_can_be_done_only_by_overwriting_earlier_is_done),
+          cmocka_unit_test(slot_is_read_inside_its_gpu_before_it_is_overwritten),
           cmocka_unit_test(staged_copies_leave_the_old_map_until_the_commit),
           cmocka_unit_test(staged_layer_is_committed_in_parts_that_the_buffer_holds),
           cmocka_unit_test(renamed_slots_are_local_copies),

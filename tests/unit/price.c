@@ -224,6 +224,19 @@ static void proposals_out_of_range_are_refused(void **state)
     assert_status(eplb_payoff_judge(NULL, &good, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
 }
 
+static void seconds_keep_their_digits(void **state)
+{
+    (void)state;
+    eplb_error error;
+    eplb_price_options options = defaults();
+    options.inter_bandwidth = (double)options.expert_bytes / 999.6;
+    const eplb_gpu_copies copies = {.received_inter = 1};
+    eplb_proposal proposed = proposal(&copies, 1, 1.2, 1.1);
+    eplb_payoff payoff = {.struct_size = sizeof(payoff)};
+    assert_ok(eplb_payoff_judge(&options, &proposed, &payoff, &error), &error);
+    assert_non_null(strstr(payoff.text, ", 1000 s) "));
+}
+
 static void what_does_not_fit_is_an_overflow(void **state)
 {
     (void)state;
@@ -270,5 +283,6 @@ TEST_MAIN(cmocka_unit_test(default_price_is_that_of_rebalancing),
           cmocka_unit_test(nothing_to_copy_costs_nothing),
           cmocka_unit_test(options_out_of_range_are_refused),
           cmocka_unit_test(proposals_out_of_range_are_refused),
+          cmocka_unit_test(seconds_keep_their_digits),
           cmocka_unit_test(what_does_not_fit_is_an_overflow),
           cmocka_unit_test(older_structs_are_completed_and_cut))

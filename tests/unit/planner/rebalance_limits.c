@@ -98,6 +98,26 @@ static void copies_into_a_gpu_are_limited(void **state)
     }
 }
 
+/* Without redundant slots copies come in pairs: replicas change places. */
+static void an_odd_limit_of_a_layer_is_kept_where_copies_come_in_pairs(void **state)
+{
+    fixture *f = *state;
+    static const double loads[] = {4.0, 3.0, 1.0, 2.0};
+    const int32_t row[] = {0, 1, 2, 3};
+    eplb_load *load = load_of(loads, 1, 4);
+    eplb_cluster *cluster = cluster_of(2, 2, 0);
+    eplb_placement *current = placement_with_rows(cluster, row, 1, 4);
+    for (int32_t most = 1; most <= 3; most += 2) {
+        f->options.max_copies_per_layer = most;
+        eplb_plan *plan = rebalance_of(load, cluster, current, NULL, &f->options);
+        assert_int_equal(info_of(plan).copies, most - 1);
+        eplb_plan_destroy(&plan);
+    }
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void limits_hold_with_a_target_that_needs_more(void **state)
 {
     fixture *f = *state;
@@ -135,6 +155,53 @@ static void limits_do_not_keep_required_copies_away(void **state)
     eplb_plan_destroy(&plan);
 }
 
+/* GPUs of five slots have three now. Mending alone copies an expert that the search finds room for
+ * where it was. */
+static void no_more_copies_are_said_to_be_required_than_are_made(void **state)
+{
+    fixture *f = *state;
+    static const double loads[] = {4.0, 5.0, 6.0, 2.0, 2.0, 8.0, 2.0, 1.0, 9.0};
+    const int32_t row[] = {4, 5, 6, 7, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0};
+    eplb_load *load = load_of(loads, 1, 9);
+    eplb_cluster *cluster = cluster_of(3, 3, 0);
+    eplb_cluster *before = cluster_of(3, 5, 0);
+    eplb_placement *current = placement_with_rows(before, row, 1, 9);
+    eplb_plan *plan = rebalance_of(load, cluster, current, NULL, &f->options);
+    assert_int_equal(info_of(plan).copies, 0);
+    assert_int_equal(rebalance_layer_of(plan, 0).copies_required, 0);
+    assert_true(rebalance_layer_of(plan, 0).required_imbalance ==
+                layer_of(plan, 0).imbalance_after);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&before);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
+/* GPUs of four slots have three now, and the plan from nothing needs no copy at all. */
+static void a_curve_begins_with_the_copies_that_are_required(void **state)
+{
+    fixture *f = *state;
+    static const double loads[] = {3.0, 5.0, 8.0, 2.0, 7.0};
+    const int32_t row[] = {0, 1, 2, 3, 4, 0, 1, 2};
+    eplb_load *load = load_of(loads, 1, 5);
+    eplb_cluster *cluster = cluster_of(2, 3, 0);
+    eplb_cluster *before = cluster_of(2, 4, 0);
+    eplb_placement *current = placement_with_rows(before, row, 1, 5);
+    f->options.max_copies_per_layer = 1;
+    eplb_plan *plan = rebalance_of(load, cluster, current, NULL, &f->options);
+    int32_t count;
+    eplb_curve_point *points = curve_of(plan, 0, &count);
+    assert_int_equal(points[0].copies, rebalance_layer_of(plan, 0).copies_required);
+    assert_true(points[0].imbalance <= rebalance_layer_of(plan, 0).required_imbalance + 1e-9);
+    free(points);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&before);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+}
+
 static void layers_that_would_gain_less_than_asked_stay(void **state)
 {
     fixture *f = *state;
@@ -163,10 +230,32 @@ static void layers_that_would_gain_less_than_asked_stay(void **state)
     eplb_plan_destroy(&plan);
 }
 
+/* A target is no reason to copy for little. */
+static void layers_that_would_gain_less_than_asked_miss_a_target(void **state)
+{
+    fixture *f = *state;
+    f->options.target_imbalance = 1.1;
+    eplb_plan *all = rebalanced(f);
+    double gains[LAYERS];
+    double most = 0.0;
+    for (int32_t l = 0; l < LAYERS; l++) {
+        gains[l] = layer_of(all, l).imbalance_before - layer_of(all, l).imbalance_after;
+        most = fmax(most, gains[l]);
+    }
+    eplb_plan_destroy(&all);
+    f->options.min_gain = most * 0.999;
+    eplb_plan *plan = rebalanced(f);
+    assert_int_equal(rebalance_info_of(plan).layers_missed, LAYERS - 1);
+    for (int32_t l = 0; l < LAYERS; l++) {
+        assert_int_equal(layer_of(plan, l).copies > 0, gains[l] >= f->options.min_gain);
+    }
+    eplb_plan_destroy(&plan);
+}
+
 static void a_higher_price_buys_fewer_copies(void **state)
 {
     fixture *f = *state;
-    static const double prices[] = {0.0, 0.003, 0.05, 10.0};
+    static const double prices[] = {0.0, 0.01, 0.05, 10.0};
     int64_t before = INT64_MAX;
     for (size_t i = 0; i < sizeof(prices) / sizeof(prices[0]); i++) {
         f->options.copy_price = prices[i];
@@ -238,6 +327,33 @@ static void a_cancelled_rebalance_is_valid_and_says_so(void **state)
     assert_int_equal(info_of(plan).valid, 1);
     assert_int_equal(info_of(plan).stop, EPLB_STOP_CANCELLED);
     assert_int_equal(layer_of(plan, LAYERS - 1).stop, EPLB_STOP_CANCELLED);
+    eplb_plan_destroy(&plan);
+}
+
+static eplb_status count_layer(void *context, const eplb_refine_task *task,
+                               eplb_refine_result *result, eplb_error *error)
+{
+    (void)task;
+    (void)result;
+    (void)error;
+    ++*(int32_t *)context;
+    return EPLB_OK;
+}
+
+static void cancelling_stops_the_plan_from_nothing_too(void **state)
+{
+    fixture *f = *state;
+    int32_t refined = 0;
+    const eplb_refiner refiner = {
+        .struct_size = sizeof(refiner), .refine = count_layer, .context = &refined};
+    progress_calls calls = {.stop_after = 1};
+    f->planning.refiner = &refiner;
+    f->planning.progress = count_calls;
+    f->planning.progress_context = &calls;
+    eplb_plan *plan = rebalanced(f);
+    assert_int_equal(refined, 0);
+    assert_int_equal(info_of(plan).stop, EPLB_STOP_CANCELLED);
+    assert_int_equal(calls.last_done, LAYERS);
     eplb_plan_destroy(&plan);
 }
 
@@ -424,12 +540,17 @@ TEST_MAIN(with_fixture(more_copies_in_all_gain_more),
           with_fixture(no_copies_in_all_changes_nothing),
           with_fixture(copies_in_all_go_where_they_gain_most),
           with_fixture(copies_of_a_layer_are_limited), with_fixture(copies_into_a_gpu_are_limited),
+          with_fixture(an_odd_limit_of_a_layer_is_kept_where_copies_come_in_pairs),
           with_fixture(limits_hold_with_a_target_that_needs_more),
           with_fixture(limits_do_not_keep_required_copies_away),
+          with_fixture(no_more_copies_are_said_to_be_required_than_are_made),
+          with_fixture(a_curve_begins_with_the_copies_that_are_required),
           with_fixture(layers_that_would_gain_less_than_asked_stay),
+          with_fixture(layers_that_would_gain_less_than_asked_miss_a_target),
           with_fixture(a_higher_price_buys_fewer_copies),
           with_fixture(progress_ends_with_all_layers), with_fixture(progress_never_goes_back),
           with_fixture(a_cancelled_rebalance_is_valid_and_says_so),
+          with_fixture(cancelling_stops_the_plan_from_nothing_too),
           with_fixture(options_out_of_range_are_refused),
           with_fixture(plans_that_know_more_than_balance_are_refused),
           with_fixture(groups_are_refused), with_fixture(a_placement_of_another_shape_is_refused),

@@ -184,6 +184,81 @@ static void an_expert_of_a_slot_that_is_no_more_gets_another(void **state)
     eplb_plan_destroy(&plan);
 }
 
+/* Elsewhere it would be cooler. */
+static void an_expert_that_loses_its_slot_stays_on_its_gpu_where_another_can_give_way(void **state)
+{
+    fixture *f = *state;
+    const double hot[EXPERTS] = {20, 20, 20, 20, 10, 10, 10, 10, 40, 10, 10, 10};
+    assert_ok(eplb_load_set_row(f->load, 0, 0, hot, NULL), NULL);
+    assert_ok(eplb_cluster_set_slots(f->cluster, 0, SLOTS_PER_GPU - 1, NULL), NULL);
+    f->row[1] = 1;
+    f->row[3] = 4;
+    f->options.copy_price = 1.0;
+    eplb_plan *plan = mended(f, 0);
+    assert_int_equal(replicas(plan, 4), 1);
+    eplb_plan_destroy(&plan);
+}
+
+/* Expert 4 loses its slot and 5 is nowhere; there is one hole. */
+static void a_hole_is_left_to_an_expert_that_must_be_copied(void **state)
+{
+    fixture *f = *state;
+    static const int32_t row[SLOTS] = {0, 1, 8,  4,  /* */
+                                       1, 3, 9,  2,  /* */
+                                       2, 6, 10, -1, /* */
+                                       3, 7, 11, 0};
+    const double hot[EXPERTS] = {20, 20, 20, 20, 15, 10, 10, 10, 10, 10, 10, 10};
+    memcpy(f->row, row, sizeof(row));
+    assert_ok(eplb_load_set_row(f->load, 0, 0, hot, NULL), NULL);
+    assert_ok(eplb_cluster_set_slots(f->cluster, 0, SLOTS_PER_GPU - 1, NULL), NULL);
+    f->options.copy_price = 1.0;
+    eplb_plan *plan = mended(f, 1);
+    assert_int_equal(replicas(plan, 5), 1);
+    eplb_plan_destroy(&plan);
+}
+
+/* Expert 4 loses its slot and 5 is nowhere; on GPU 0, the coolest, only expert 0 can give way. */
+static void a_copied_expert_does_not_take_the_place_of_one_that_could_stay(void **state)
+{
+    fixture *f = *state;
+    static const int32_t row[SLOTS] = {0, 6, 8,  4, /* */
+                                       0, 1, 9,  2, /* */
+                                       0, 2, 10, 3, /* */
+                                       0, 7, 11, 1};
+    const double hot[EXPERTS] = {20, 20, 20, 20, 10, 15, 1, 10, 1, 10, 10, 10};
+    memcpy(f->row, row, sizeof(row));
+    assert_ok(eplb_load_set_row(f->load, 0, 0, hot, NULL), NULL);
+    assert_ok(eplb_cluster_set_slots(f->cluster, 0, SLOTS_PER_GPU - 1, NULL), NULL);
+    f->options.copy_price = 1.0;
+    eplb_plan *plan = mended(f, 1);
+    assert_int_equal(replicas(plan, 4), 1);
+    eplb_plan_destroy(&plan);
+}
+
+/* Expert 3 has one replica too many, on GPU 3, whose last slot had expert 2. */
+static void a_slot_that_becomes_free_gets_what_its_gpu_would_lose(void **state)
+{
+    fixture *f = *state;
+    static const int32_t surplus[SLOTS] = {0, 4, 8,  1, /* */
+                                           1, 5, 9,  3, /* */
+                                           2, 6, 10, 3, /* */
+                                           3, 7, 11, 2};
+    eplb_placement *current = placement_with_rows(f->cluster, surplus, 1, EXPERTS);
+    assert_ok(eplb_cluster_set_slots(f->cluster, 3, SLOTS_PER_GPU - 1, NULL), NULL);
+    const double hot[EXPERTS] = {80, 20, 20, 20, 10, 10, 10, 10, 10, 10, 10, 10};
+    assert_ok(eplb_load_set_row(f->load, 0, 0, hot, NULL), NULL);
+    eplb_plan_options planning;
+    eplb_plan_options_init(&planning);
+    planning.max_replicas = 2;
+    f->options.copy_price = 1.0;
+    eplb_plan *plan = rebalance_of(f->load, f->cluster, current, &planning, &f->options);
+    assert_int_equal(rebalance_layer_of(plan, 0).copies_required, 0);
+    assert_int_equal(replicas(plan, 2), 2);
+    assert_int_equal(copies_again(plan, f->load, f->cluster, &planning, &f->options), 0);
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+}
+
 static void required_copies_count_before_those_that_pay(void **state)
 {
     fixture *f = *state;
@@ -204,6 +279,48 @@ static void required_copies_count_before_those_that_pay(void **state)
     free(points);
     eplb_plan_destroy(&plan);
     eplb_placement_destroy(&current);
+}
+
+/* From where two copies are required the cheapest way on gains too little, and is not taken; once
+ * they are there another way is the cheapest. */
+static const int32_t lacking[12] = {-1, -1, 5, 1, 3, 4, 0, 2, 5, 1, 3, 4};
+static const double skewed[6] = {25, 83, 111, 1, 519, 2};
+
+static eplb_status rebalance_lacking(const eplb_hooks *hooks, void *context)
+{
+    fixture *f = context;
+    eplb_load *load = load_of(skewed, 1, 6);
+    eplb_cluster *cluster = cluster_of(4, 3, 0);
+    eplb_placement *current = placement_with_rows(cluster, lacking, 1, 6);
+    f->options.copy_price = 0.02;
+    f->options.tolerance = 0.0;
+    f->options.min_gain = 0.2;
+    f->options.beam = 1;
+    eplb_plan *plan;
+    eplb_status status =
+        eplb_rebalance_create(&plan, hooks, load, cluster, current, NULL, &f->options, NULL);
+    if (hooks == NULL) { /* what is asked of the plan takes memory, too */
+        eplb_rebalance_layer layer = rebalance_layer_of(plan, 0);
+        assert_int_equal(layer.copies_required, 2);
+        assert_true(layer_of(plan, 0).imbalance_after < layer.required_imbalance - 0.2);
+        (void)assert_keeps_promises(plan, load, current, EPLB_OBJECTIVE_MEAN_OF_MAX);
+        assert_int_equal(copies_again(plan, load, cluster, NULL, &f->options), 0);
+    }
+    eplb_plan_destroy(&plan);
+    eplb_placement_destroy(&current);
+    eplb_cluster_destroy(&cluster);
+    eplb_load_destroy(&load);
+    return status;
+}
+
+static void a_mended_layer_is_left_only_where_the_next_call_leaves_it(void **state)
+{
+    assert_int_equal(rebalance_lacking(NULL, *state), EPLB_OK);
+}
+
+static void a_failed_allocation_is_an_error_and_leaks_nothing(void **state)
+{
+    test_each_failing_allocation(rebalance_lacking, *state);
 }
 
 static void a_layer_without_load_is_mended_too(void **state)
@@ -319,7 +436,13 @@ TEST_MAIN(with_fixture(a_whole_placement_needs_no_copy),
           with_fixture(a_gpu_that_comes_back_is_filled),
           with_fixture(further_slots_are_filled_and_the_rest_stays),
           with_fixture(an_expert_of_a_slot_that_is_no_more_gets_another),
+          with_fixture(an_expert_that_loses_its_slot_stays_on_its_gpu_where_another_can_give_way),
+          with_fixture(a_hole_is_left_to_an_expert_that_must_be_copied),
+          with_fixture(a_copied_expert_does_not_take_the_place_of_one_that_could_stay),
+          with_fixture(a_slot_that_becomes_free_gets_what_its_gpu_would_lose),
           with_fixture(required_copies_count_before_those_that_pay),
+          with_fixture(a_mended_layer_is_left_only_where_the_next_call_leaves_it),
+          with_fixture(a_failed_allocation_is_an_error_and_leaks_nothing),
           with_fixture(a_layer_without_load_is_mended_too),
           with_fixture(a_pin_is_copied_where_it_is_missing),
           with_fixture(surplus_replicas_give_way_to_others),
