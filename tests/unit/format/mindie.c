@@ -253,27 +253,15 @@ static void one_file_of_a_recording_is_refused_with_what_to_do(void **state)
                         "recording of MindIE, give the directory with those of all ranks");
 }
 
-static eplb_status read_all(const eplb_hooks *hooks, void *context)
-{
-    eplb_counts_reader *reader;
-    eplb_counts_row row;
-    eplb_status status = eplb_counts_open(&reader, hooks, context, NULL, NULL);
-    while (status == EPLB_OK) {
-        status = eplb_counts_next(reader, &row, NULL);
-    }
-    eplb_counts_close(&reader);
-    return status == EPLB_END ? EPLB_OK : status;
-}
-
 static void each_failing_allocation_is_survived(void **state)
 {
     (void)state;
     write_sums("d", "prefill", 0, 2);
     write_sums("d", "decode", 0, STEPS);
     write_in("d", "model_gen_config.json", CONFIG);
-    test_each_failing_allocation(read_all, "d");
+    test_each_failing_allocation(read_counts, "d");
     test_path path = test_data("format/mindie_12_ranks");
-    test_each_failing_allocation(read_all, path.text);
+    test_each_failing_allocation(read_counts, path.text);
 }
 
 TEST_MAIN(cmocka_unit_test(ranks_are_joined_in_numeric_order),
