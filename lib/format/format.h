@@ -30,6 +30,7 @@
     X(omni)                                                                                        \
     X(fastdeploy)                                                                                  \
     X(lmdeploy)                                                                                    \
+    X(mindie)                                                                                      \
     X(snapshot)
 
 /* An open file that is being read. `options` are complete and checked; options.experts is how many

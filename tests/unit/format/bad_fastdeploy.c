@@ -127,7 +127,7 @@ static eplb_read_options limited(const char *format)
     return options;
 }
 
-static eplb_status read_counts(const char *path, const char *format, eplb_error *error)
+static eplb_status read_counts_as(const char *path, const char *format, eplb_error *error)
 {
     eplb_read_options options = limited(format);
     return read_rows(path, &options, NULL, NULL, error);
@@ -141,12 +141,12 @@ static eplb_status read_placement(const char *path, const char *format, eplb_err
 
 static void bad_counts_of_lmdeploy_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(lmdeploy), read_counts);
+    assert_all_refused(*state, ALL_OF(lmdeploy), read_counts_as);
 }
 
 static void bad_counts_of_fastdeploy_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(counts), read_counts);
+    assert_all_refused(*state, ALL_OF(counts), read_counts_as);
 }
 
 static void maps_that_contradict_themselves_are_refused(void **state)

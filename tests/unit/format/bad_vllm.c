@@ -222,7 +222,7 @@ static eplb_read_options limited(const char *format)
     return options;
 }
 
-static eplb_status read_counts(const char *path, const char *format, eplb_error *error)
+static eplb_status read_counts_as(const char *path, const char *format, eplb_error *error)
 {
     eplb_read_options options = limited(format);
     return read_rows(path, &options, NULL, NULL, error);
@@ -236,16 +236,16 @@ static eplb_status read_placement(const char *path, const char *format, eplb_err
 
 static void bad_statistics_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(stats), read_counts);
+    assert_all_refused(*state, ALL_OF(stats), read_counts_as);
     assert_all_refused(*state, ALL_OF(stats), read_placement);
-    assert_all_refused(*state, ALL_OF(stats_loads), read_counts);
+    assert_all_refused(*state, ALL_OF(stats_loads), read_counts_as);
 }
 
 static void bad_dumps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(dump), read_counts);
+    assert_all_refused(*state, ALL_OF(dump), read_counts_as);
     assert_all_refused(*state, ALL_OF(dump), read_placement);
-    assert_all_refused(*state, ALL_OF(dump_loads), read_counts);
+    assert_all_refused(*state, ALL_OF(dump_loads), read_counts_as);
 }
 
 static void bad_mappings_are_refused(void **state)

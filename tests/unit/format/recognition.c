@@ -32,7 +32,7 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
             path.text, NULL, EPLB_ERROR_PARSE,
             "f: the content is of no known format of counts (sglang, npy, " NPZ "csv, "
             "jsonl, trtllm, vllm_stats, vllm_dump, vllm_load, fastdeploy, lmdeploy, "
-            "snapshot)");
+            "mindie, snapshot)");
     }
 }
 

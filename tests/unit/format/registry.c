@@ -6,10 +6,10 @@
 static void formats_come_in_a_fixed_order(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sglang",       "npy",        "npz",       "csv",
-                                        "jsonl",        "trtllm",     "ascend",    "vllm",
-                                        "vllm_mapping", "vllm_stats", "vllm_dump", "vllm_load",
-                                        "omni",         "fastdeploy", "lmdeploy",  "snapshot"};
+    static const char *const names[] = {
+        "sglang", "npy",        "npz",          "csv",        "jsonl",     "trtllm",
+        "ascend", "vllm",       "vllm_mapping", "vllm_stats", "vllm_dump", "vllm_load",
+        "omni",   "fastdeploy", "lmdeploy",     "mindie",     "snapshot"};
     size_t count = sizeof(names) / sizeof(names[0]);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(eplb_format_name(eplb_format_at(i)), names[i]);
@@ -65,6 +65,7 @@ static void flags_say_what_a_format_can_do(void **state)
                      EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_OPEN);
     assert_int_equal(eplb_format_flags(eplb_format_find("omni")),
                      placements | EPLB_FORMAT_UNEVEN_SLOTS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("mindie")), EPLB_FORMAT_READS_COUNTS);
 }
 
 TEST_MAIN(cmocka_unit_test(formats_come_in_a_fixed_order),
