@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/digits.h"
 #include "format/quote.h"
 #include "format/warn.h"
 
@@ -305,6 +306,7 @@ static eplb_status skip_blank_lines(eplb_csv_lines *self, const char **begin, co
             return status;
         }
         const char *line_end = *end;
+        self->line_end = line_end;
         *begin = self->scanner.input->cursor;
         bool at_end = *begin == line_end && line_end == self->scanner.input->limit;
         trim(begin, end);
@@ -320,6 +322,41 @@ static eplb_status skip_blank_lines(eplb_csv_lines *self, const char **begin, co
     }
 }
 
+/* Bytes in which every field of a plain line lies, with 8 that can be loaded from each place. */
+#define PLAIN_LINE ((size_t)(EPLB_CSV_COLUMNS * 9 + 8))
+
+/* Reads a line of nothing but integers of at most 8 digits. False for any other one, and one that
+ * may be near the end of the buffer. */
+static bool read_plain_line(eplb_csv_lines *self)
+{
+    const eplb_input *input = self->scanner.input;
+    const char *next = input->cursor;
+    if (eplb_input_unread(input) < PLAIN_LINE) {
+        return false;
+    }
+    for (int i = 0; i < self->columns; i++) {
+        uint64_t word = eplb_digits_load(next);
+        uint64_t ends = eplb_digits_ends(word);
+        unsigned length = ends != 0 ? eplb_digits_first(ends) : 8;
+        if (length == 0 || (length > 1 && *next == '0') ||
+            next[length] != (i < self->columns - 1 ? ',' : '\n')) {
+            return false;
+        }
+        self->fields[self->order[i]] = (double)eplb_digits_value(word, length);
+        next += length + 1;
+    }
+    self->line_end = next - 1;
+    return true;
+}
+
+static void place_plain_line(eplb_csv_lines *self)
+{
+    self->item_known = false;
+    for (int i = 0; i < self->columns && self->table->places_values; i++) {
+        place_errors(self, self->order[i]);
+    }
+}
+
 eplb_status eplb_csv_read_line(eplb_csv_lines *self, eplb_error *error)
 {
     const char *begin = NULL;
@@ -328,6 +365,11 @@ eplb_status eplb_csv_read_line(eplb_csv_lines *self, eplb_error *error)
     self->started = true;
     self->has_line = false;
     self->scanner.layer = -1;
+    if (read_plain_line(self)) {
+        self->has_line = true;
+        place_plain_line(self);
+        return EPLB_OK;
+    }
     eplb_status status = skip_blank_lines(self, &begin, &end, error);
     if (status == EPLB_OK && begin < end) {
         self->has_line = true;
@@ -342,10 +384,9 @@ eplb_status eplb_csv_read_line(eplb_csv_lines *self, eplb_error *error)
 void eplb_csv_leave_line(eplb_csv_lines *self)
 {
     const eplb_input *input = self->scanner.input;
-    const char *end = find_byte(input->cursor, input->limit, '\n');
-    if (end == input->limit) {
+    if (self->line_end == input->limit) {
         eplb_warn(&input->hooks, "%s: the last line has no newline: is the file whole?",
                   input->name);
     }
-    leave_line(self, end);
+    leave_line(self, self->line_end);
 }

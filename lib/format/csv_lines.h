@@ -30,9 +30,10 @@ typedef struct eplb_csv_lines {
     eplb_csv_column order[EPLB_CSV_COLUMNS]; /* of the file */
     int columns;
     double fields[EPLB_CSV_COLUMNS]; /* of the line at the cursor; >= 0, a missing step is 0 */
-    bool started;                    /* the first line behind the header was read */
-    bool has_line;                   /* `fields` are valid */
-    bool item_known;                 /* errors in the value name the item */
+    const char *line_end; /* of the line at the cursor: its newline, or the end of the file */
+    bool started;         /* the first line behind the header was read */
+    bool has_line;        /* `fields` are valid */
+    bool item_known;      /* errors in the value name the item */
 } eplb_csv_lines;
 
 /* How many fields of the first line of a text are columns of the table, in quotes or not. */

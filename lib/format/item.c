@@ -35,26 +35,61 @@ eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes
     return bits <= (uint64_t)EPLB_EXACT_INTEGER ? EPLB_NUMBER_COUNT : EPLB_NUMBER_INEXACT;
 }
 
-/* Written out, compilers make one load of it, which they do not of the loop. */
-static uint64_t int64_bits(const char *bytes)
+/* Converts items in the order of bytes of this machine; whether all of them are counts. Loops that
+ * do not stop at the first that is none have no branches, and become vector code. */
+typedef bool convert_function(const char *restrict bytes, size_t count, double *restrict counts);
+
+#define DEFINE_CONVERT(name, type, is_bad)                                                         \
+    static bool name(const char *restrict bytes, size_t count, double *restrict counts)            \
+    {                                                                                              \
+        uint64_t bad = 0;                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type item;                                                                             \
+            memcpy(&item, bytes + i * sizeof(item), sizeof(item));                                 \
+            counts[i] = (double)item;                                                              \
+            bad |= (is_bad) ? 1u : 0u;                                                             \
+        }                                                                                          \
+        return bad == 0;                                                                           \
+    }
+
+DEFINE_CONVERT(convert_int8, int8_t, item < 0)
+DEFINE_CONVERT(convert_int16, int16_t, item < 0)
+DEFINE_CONVERT(convert_int32, int32_t, item < 0)
+DEFINE_CONVERT(convert_int64, int64_t, (uint64_t)item > (uint64_t)EPLB_EXACT_INTEGER)
+DEFINE_CONVERT(convert_uint8, uint8_t, false)
+DEFINE_CONVERT(convert_uint16, uint16_t, false)
+DEFINE_CONVERT(convert_uint32, uint32_t, false)
+DEFINE_CONVERT(convert_uint64, uint64_t, item > (uint64_t)EPLB_EXACT_INTEGER)
+DEFINE_CONVERT(convert_float, float, !(item >= 0.0f && item <= FLT_MAX))
+DEFINE_CONVERT(convert_double, double, !(item >= 0.0 && item <= DBL_MAX))
+
+static bool is_native(const eplb_item_type *type)
 {
-    const unsigned char *byte = (const unsigned char *)bytes;
-    return (uint64_t)byte[0] | (uint64_t)byte[1] << 8 | (uint64_t)byte[2] << 16 |
-           (uint64_t)byte[3] << 24 | (uint64_t)byte[4] << 32 | (uint64_t)byte[5] << 40 |
-           (uint64_t)byte[6] << 48 | (uint64_t)byte[7] << 56;
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, sizeof(first));
+    return type->size == 1 || type->big_endian == (first == 0);
 }
 
-/* Negative numbers are above 2^53 as well. */
-static size_t int64_counts(const char *bytes, size_t count, double *counts)
+/* NULL: the items have to be decoded one by one. */
+static convert_function *find_convert(const eplb_item_type *type)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits = int64_bits(bytes + i * sizeof(bits));
-        if (bits > (uint64_t)EPLB_EXACT_INTEGER) {
-            return i;
+    static const struct {
+        char kind;
+        size_t size;
+        convert_function *convert;
+    } known[] = {
+        {'i', 1, convert_int8},   {'i', 2, convert_int16},  {'i', 4, convert_int32},
+        {'i', 8, convert_int64},  {'u', 1, convert_uint8},  {'u', 2, convert_uint16},
+        {'u', 4, convert_uint32}, {'u', 8, convert_uint64}, {'f', 4, convert_float},
+        {'f', 8, convert_double},
+    };
+    for (size_t i = 0; is_native(type) && i < sizeof(known) / sizeof(known[0]); i++) {
+        if (known[i].kind == type->kind && known[i].size == type->size) {
+            return known[i].convert;
         }
-        counts[i] = (double)(int64_t)bits;
     }
-    return count;
+    return NULL;
 }
 
 /* All are counts if none has a sign, which needs no branch for each. */
@@ -71,8 +106,9 @@ static bool int32_counts(const char *bytes, size_t count, double *counts)
 
 size_t eplb_item_counts(const eplb_item_type *type, const char *bytes, size_t count, double *counts)
 {
-    if (type->kind == 'i' && type->size == sizeof(int64_t) && !type->big_endian) {
-        return int64_counts(bytes, count, counts);
+    convert_function *convert = find_convert(type);
+    if (convert != NULL && convert(bytes, count, counts)) {
+        return count;
     }
     if (type->kind == 'i' && type->size == sizeof(int32_t) && !type->big_endian &&
         int32_counts(bytes, count, counts)) {

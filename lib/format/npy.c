@@ -169,29 +169,41 @@ static eplb_status take_item(npy *self, const eplb_reading *reading, int32_t exp
                           step_of(self), layer_of(self), expert, value, eplb_number_words(number));
 }
 
+/* Makes sure that the next item, which is of an expert, is in memory. */
+static eplb_status hold_item(const npy *self, eplb_input *input, int32_t expert, eplb_error *error)
+{
+    size_t size = self->header.item.size;
+    eplb_status status =
+        eplb_input_unread(input) < size ? eplb_input_need(input, size, error) : EPLB_OK;
+    if (status == EPLB_OK && eplb_input_unread(input) < size) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE,
+                              "%s: byte %llu: step %zu: layer %d: expert %d: the file ends too "
+                              "early",
+                              input->name,
+                              (unsigned long long)eplb_input_offset(input, input->limit),
+                              step_of(self), layer_of(self), expert);
+    }
+    return status;
+}
+
 static eplb_status stream_row(npy *self, eplb_reading *reading, eplb_error *error)
 {
     eplb_input *input = &reading->input;
-    for (int32_t e = 0; e < self->experts; e++) {
-        eplb_status status = EPLB_OK;
-        if (eplb_input_unread(input) < self->header.item.size) {
-            status = eplb_input_need(input, self->header.item.size, error);
-        }
-        if (status == EPLB_OK && eplb_input_unread(input) < self->header.item.size) {
-            return eplb_error_set(error, EPLB_ERROR_PARSE,
-                                  "%s: byte %llu: step %zu: layer %d: expert %d: the file ends too "
-                                  "early",
-                                  input->name,
-                                  (unsigned long long)eplb_input_offset(input, input->limit),
-                                  step_of(self), layer_of(self), e);
-        }
-        if (status == EPLB_OK) {
-            status = take_item(self, reading, e, input->cursor, error);
-        }
+    const eplb_item_type *type = &self->header.item;
+    int32_t done = 0;
+    while (done < self->experts) {
+        eplb_status status = hold_item(self, input, done, error);
         if (status != EPLB_OK) {
             return status;
         }
-        input->cursor += self->header.item.size;
+        size_t items =
+            smaller(eplb_input_unread(input) / type->size, (size_t)(self->experts - done));
+        size_t good = eplb_item_counts(type, input->cursor, items, self->counts + done);
+        input->cursor += good * type->size;
+        done += (int32_t)good;
+        if (good < items) {
+            return take_item(self, reading, done, input->cursor, error);
+        }
     }
     return EPLB_OK;
 }

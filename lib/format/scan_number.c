@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers of JSON, one by one and whole rows of counts. */
+#include "format/digits.h"
 #include "format/quote.h"
 #include "format/scan_token.h"
 
@@ -92,14 +93,61 @@ eplb_status eplb_scan_integer(eplb_scanner *scanner, const char *words, int64_t 
     return EPLB_OK;
 }
 
+/* Where short integers are read to. */
+typedef struct integer_run {
+    const char *next; /* the first byte that was not read */
+    double *values;
+    int32_t count;
+    int32_t room;
+} integer_run;
+
+/* Reads the integers that end in a block at the places `ends`. False at the first thing that is not
+ * a short integer with a comma behind it, or a space before it, and when there is no more room. */
+static bool take_block(integer_run *run, const char *block, uint64_t ends)
+{
+    for (; ends != 0; ends &= ends - 1) {
+        const char *end = block + __builtin_ctzll(ends);
+        size_t length = (size_t)(end - run->next);
+        if (length == 0 && *end == ' ') {
+            run->next = end + 1;
+            continue;
+        }
+        bool is_plain = *end == ',' && length - 1 < 8 && (length == 1 || *run->next != '0');
+        if (!is_plain || run->count == run->room) {
+            return false;
+        }
+        uint64_t digits = eplb_digits_load(run->next);
+        run->values[run->count++] = (double)eplb_digits_value(digits, (unsigned)length);
+        run->next = end + 1;
+    }
+    return true;
+}
+
+/* Reads short integers that are in the buffer with the comma behind them. The ends of numbers are
+ * found block by block, so that no number waits for the one before it. */
+static void scan_short_integers(integer_run *run, const char *limit)
+{
+    const char *block = run->next;
+    /* Of a number that ends in the block, 8 bytes can be loaded. */
+    while (limit - block >= EPLB_DIGITS_BLOCK + 8 &&
+           take_block(run, block, eplb_digits_block_ends(block))) {
+        block += EPLB_DIGITS_BLOCK;
+    }
+}
+
 /* Reads short numbers that are in the buffer with the comma behind them. Stops before anything
  * else; returns how many it read. */
 static int32_t scan_plain_counts(eplb_input *input, double *values, int32_t room)
 {
-    const char *next = input->cursor;
-    int32_t count = 0;
+    integer_run run = {.next = input->cursor, .values = values, .room = room};
+    scan_short_integers(&run, input->limit);
+    const char *next = run.next;
+    int32_t count = run.count;
     while (count < room) {
         double value;
+        while (*next == ' ') {
+            next++;
+        }
         const char *end = eplb_number_plain(next, &value);
         if (end == NULL) {
             break;
@@ -110,11 +158,8 @@ static int32_t scan_plain_counts(eplb_input *input, double *values, int32_t room
         if (*end != ',') {
             break;
         }
-        do {
-            end++;
-        } while (*end == ' ');
         values[count++] = value;
-        next = end;
+        next = end + 1;
     }
     input->cursor = next;
     return count;

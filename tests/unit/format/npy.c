@@ -144,6 +144,20 @@ static const bad_array bad_arrays[] = {
      4,
      EPLB_ERROR_DATA,
      "f: step 1: layer 0: expert 1: nan is not a count"},
+    {ARRAY("<i2", "(1, 2)"), "<i2", {1, -5}, 2, EPLB_ERROR_DATA, "expert 1: -5 is negative"},
+    {ARRAY(">i2", "(1, 2)"), ">i2", {1, -5}, 2, EPLB_ERROR_DATA, "expert 1: -5 is negative"},
+    {ARRAY("<i8", "(1, 2)"), "<i8", {1, -5}, 2, EPLB_ERROR_DATA, "expert 1: -5 is negative"},
+    {ARRAY("<u8", "(1, 2)"),
+     "<u8",
+     {1, 9007199254740994.0},
+     2,
+     EPLB_ERROR_OVERFLOW,
+     "expert 1: 9007199254740994 is above 2^53"},
+    {ARRAY("<f4", "(1, 2)"), "<f4", {1, -0.5}, 2, EPLB_ERROR_DATA, "expert 1: -0.5 is negative"},
+    {ARRAY("<f4", "(1, 2)"), "<f4", {1, INFINITY}, 2, EPLB_ERROR_DATA, "inf is not a count"},
+    {ARRAY("<f8", "(1, 2)"), "<f8", {1, NAN}, 2, EPLB_ERROR_DATA, "expert 1: nan is not a count"},
+    {ARRAY("<f8", "(1, 3)"), "<f8", {1, -2, NAN}, 3, EPLB_ERROR_DATA, "expert 1: -2 is negative"},
+    {ARRAY("<f8", "(1, 3)"), "<f8", {1, -2}, 2, EPLB_ERROR_DATA, "expert 1: -2 is negative"},
     {ARRAY("<f8", "(1, 1)"), "<f8", {INFINITY}, 1, EPLB_ERROR_DATA, "inf is not a count"},
     {ARRAY("<f8", "(1, 1)"), "<f8", {-0.5}, 1, EPLB_ERROR_DATA, "-0.5 is negative"},
     {ARRAY("<i8", "(1, 2)"),
@@ -304,35 +318,55 @@ static void headers_of_other_versions_and_lengths_are_refused(void **state)
     assert_contains(error.message, "version 4.0");
 }
 
-/* More steps than one window holds. */
-static void long_fortran_arrays_are_read_window_by_window(void **state)
+enum { LONG = 100000, WIDTH = 3 };
+
+/* Makes an array of [LONG][1][WIDTH] items "<u4": counts of step * 5 + expert. */
+static void write_long_array(const char *path, const char *dictionary, bool fortran)
 {
-    enum { LONG = 10000, WIDTH = 3 };
-    test_path path = test_join(*state, "f");
     array_file header = {.size = 0};
-    add_header(&header, 1, FORTRAN("<u2", "(10000, 1, 3)"));
-    FILE *out = fopen(path.text, "wb");
+    add_header(&header, 1, dictionary);
+    FILE *out = fopen(path, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(header.bytes, 1, header.size, out), header.size);
-    for (int e = 0; e < WIDTH; e++) {
-        for (int t = 0; t < LONG; t++) {
-            unsigned value = (unsigned)(t * 3 + e);
-            fputc((int)(value & 0xff), out);
-            fputc((int)(value >> 8), out);
-        }
+    for (int i = 0; i < LONG * WIDTH; i++) {
+        unsigned value = (unsigned)(fortran ? i % LONG * 5 + i / LONG : i / WIDTH * 5 + i % WIDTH);
+        const char item[4] = {(char)(value & 0xff), (char)(value >> 8 & 0xff), (char)(value >> 16),
+                              0};
+        assert_int_equal(fwrite(item, 1, sizeof(item), out), sizeof(item));
     }
     assert_int_equal(fclose(out), 0);
+}
+
+static void check_long_array(const char *path)
+{
     eplb_counts_reader *reader;
     eplb_counts_row row;
     eplb_error error;
-    assert_ok(eplb_counts_open(&reader, NULL, path.text, NULL, &error), &error);
+    assert_ok(eplb_counts_open(&reader, NULL, path, NULL, &error), &error);
     for (int t = 0; t < LONG; t++) {
         assert_ok(eplb_counts_next(reader, &row, &error), &error);
-        assert_int_equal(row.step, t);
-        assert_true(row.counts[0] == t * 3 && row.counts[2] == t * 3 + 2);
+        assert_true(row.step == t && row.length == WIDTH);
+        assert_true(row.counts[0] == t * 5 && row.counts[1] == t * 5 + 1 &&
+                    row.counts[2] == t * 5 + 2);
     }
     assert_int_equal(eplb_counts_next(reader, &row, &error), EPLB_END);
     eplb_counts_close(&reader);
+}
+
+/* Steps that lie across the ends of the reader's buffer. */
+static void long_arrays_in_c_order_are_read_buffer_by_buffer(void **state)
+{
+    test_path path = test_join(*state, "f");
+    write_long_array(path.text, ARRAY("<u4", "(100000, 1, 3)"), false);
+    check_long_array(path.text);
+}
+
+/* More steps than one window holds. */
+static void long_fortran_arrays_are_read_window_by_window(void **state)
+{
+    test_path path = test_join(*state, "f");
+    write_long_array(path.text, FORTRAN("<u4", "(100000, 1, 3)"), true);
+    check_long_array(path.text);
 }
 
 static void experts_that_differ_from_those_given_are_refused(void **state)
@@ -351,5 +385,6 @@ TEST_MAIN(IN_DIRECTORY(every_kind_of_array_is_read), IN_DIRECTORY(bad_arrays_are
           IN_DIRECTORY(integers_are_exact_up_to_2_to_53),
           IN_DIRECTORY(every_truncated_header_is_refused),
           IN_DIRECTORY(headers_of_other_versions_and_lengths_are_refused),
+          IN_DIRECTORY(long_arrays_in_c_order_are_read_buffer_by_buffer),
           IN_DIRECTORY(long_fortran_arrays_are_read_window_by_window),
           cmocka_unit_test(experts_that_differ_from_those_given_are_refused))
