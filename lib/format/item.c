@@ -92,26 +92,10 @@ static convert_function *find_convert(const eplb_item_type *type)
     return NULL;
 }
 
-/* All are counts if none has a sign, which needs no branch for each. */
-static bool int32_counts(const char *bytes, size_t count, double *counts)
-{
-    uint32_t signs = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)eplb_item_bits(bytes + i * sizeof(bits), sizeof(bits), false);
-        signs |= bits;
-        counts[i] = (double)(int32_t)bits;
-    }
-    return signs >> 31 == 0;
-}
-
 size_t eplb_item_counts(const eplb_item_type *type, const char *bytes, size_t count, double *counts)
 {
     convert_function *convert = find_convert(type);
     if (convert != NULL && convert(bytes, count, counts)) {
-        return count;
-    }
-    if (type->kind == 'i' && type->size == sizeof(int32_t) && !type->big_endian &&
-        int32_counts(bytes, count, counts)) {
         return count;
     }
     size_t good = 0;
