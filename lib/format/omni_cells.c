@@ -221,8 +221,9 @@ static eplb_status take_digit(const omni *self, size_t cell, const char **next, 
     }
     if ((*digit != '0' && *digit != '1') ||
         (!is_space(digit[1]) && digit + 1 != self->data + self->size)) {
+        size_t rest = (size_t)(self->data + self->size - digit);
         size_t length = 0;
-        while (length < 12 && digit[length] != '\0' && !is_space(digit[length])) {
+        while (length < 12 && length < rest && !is_space(digit[length])) {
             length++;
         }
         char text[96];

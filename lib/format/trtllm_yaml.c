@@ -185,7 +185,8 @@ static eplb_status read_layer(reader *self, eplb_error *error)
         status = current_integer(self, "layer ids are plain integers, not ", &layer.id, error);
     }
     if (status == EPLB_OK && (layer.id < 0 || layer.id >= EPLB_MAX_LAYERS)) {
-        status = fail(self, EPLB_ERROR_LIMIT, "layer id out of range: ", scalar_text(self), error);
+        status = fail(self, layer.id < 0 ? EPLB_ERROR_DATA : EPLB_ERROR_LIMIT,
+                      "layer id out of range: ", scalar_text(self), error);
     }
     if (status == EPLB_OK) {
         status = expect_event(self, YAML_SEQUENCE_START_EVENT, "a list of expert ids", error);

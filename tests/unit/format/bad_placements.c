@@ -113,7 +113,7 @@ static const bad_file trtllm[] = {
     {"", TRTLLM("2", "  '3': [0, 1]\n"), PARSE,
      "f:4:3: layer ids are plain integers, not the text \"3\""},
     {"", TRTLLM("2", "  x: [0, 1]\n"), PARSE, "f:4:3: layer ids are plain integers, not x"},
-    {"", TRTLLM("2", "  -3: [0, 1]\n"), LIMIT, "f:4:3: layer id out of range: -3"},
+    {"", TRTLLM("2", "  -3: [0, 1]\n"), DATA, "f:4:3: layer id out of range: -3"},
     {"", TRTLLM("2", "  99999: [0, 1]\n"), LIMIT, "f:4:3: layer id out of range: 99999"},
     {"", TRTLLM("2", "  3: [0, 01]\n"), PARSE, "f:4:10: expert ids are plain integers, not 01"},
     {"", TRTLLM("2", "  3: [0, 1.0]\n"), PARSE, "expert ids are plain integers, not 1.0"},

@@ -1,0 +1,505 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes malformed files from the good ones, always the same bytes.
+
+usage: make.py GOOD OUT LIST
+
+GOOD is tests/data; the files are written to the directory OUT, their names to the file LIST. A
+section makes the files of one format, and expected.txt says what must become of each. Needs nothing
+but Python.
+"""
+
+import gzip
+import io
+import json
+import os
+import shutil
+import struct
+import sys
+import zipfile
+
+SECTIONS = []
+BOM = b"\xef\xbb\xbf"
+# Numbers that no count, and no id, can be.
+NUMBERS = {
+    "nan": b"NaN",
+    "infinity": b"Infinity",
+    "1e400": b"1e400",
+    "above_2_53": b"9007199254740993",
+    "negative": b"-1",
+    "hexadecimal": b"0x10",
+    "word": b"many",
+    "string": b'"1"',
+    "null": b"null",
+    "zeros_first": b"007",
+}
+
+
+def section(function):
+    SECTIONS.append(function)
+    return function
+
+
+class Files:
+    def __init__(self, good, out):
+        self.good = good
+        self.out = out
+        self.names = []
+
+    def read(self, name):
+        with open(os.path.join(self.good, name), "rb") as file:
+            return file.read()
+
+    def put(self, name, data):
+        """Writes a file; of a name with a slash, one of a recording that is a directory."""
+        path = os.path.join(self.out, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        listed = name.split("/")[0]
+        if listed not in self.names:
+            self.names.append(listed)
+
+    def cut(self, prefix, suffix, data, places):
+        for place in sorted(set(places)):
+            assert 0 < place < len(data), (prefix, place, len(data))
+            self.put(f"{prefix}-cut_{place:04d}{suffix}", data[:place])
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def structure(data):
+    """Places behind each mark of a JSON text, and inside of its words."""
+    marks = [i + 1 for i, byte in enumerate(data[:-1]) if byte in b"{}[],:"]
+    words = [i + 1 for i in range(1, len(data) - 2) if data[i : i + 2].isalpha()]
+    return marks + words[:1]
+
+
+def replaced(data, old, new):
+    assert data.count(old) >= 1, (old, data)
+    return data.replace(old, new, 1)
+
+
+def json_traps(files, prefix, suffix, good, number):
+    """What can be wrong in any JSON text. `number` is one of its numbers, with what is around."""
+    begin = number[: len(number) - len(number.lstrip(b"[,:"))]
+    end = number[len(number.rstrip(b"],}")) :]
+    digits = number[len(begin) :]
+    for name, text in NUMBERS.items():
+        files.put(f"{prefix}-{name}{suffix}", replaced(good, number, begin + text + end))
+    files.put(f"{prefix}-bom_inside{suffix}", replaced(good, number, begin + BOM + digits))
+    files.put(f"{prefix}-zero_byte{suffix}", replaced(good, number, begin + b"\0" + digits))
+    files.put(f"{prefix}-behind{suffix}", good.rstrip() + b"]")
+
+
+def npy(descr, order, shape, data, version=1):
+    header = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    size = 10 if version == 1 else 12
+    header += b" " * (-(size + len(header) + 1) % 64) + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + header + data
+
+
+@section
+def csv_counts(files):
+    good = b"\n".join(files.read("format/counts.csv").split(b"\n")[:5]) + b"\n"
+    files.put("csv-good.csv", good)
+    files.put("csv-crlf.csv", good.replace(b"\n", b"\r\n"))
+    files.put("csv-bom.csv", BOM + good)
+    files.put("csv-without_last_newline.csv", good[:-1])
+    files.cut("csv", ".csv", good, [2, 10, 24, 25, 26, 28, 30, 32])
+    lines = good.split(b"\n")
+    second = lines[2]
+    bad = {
+        "bom_inside": BOM + second,
+        "zero_byte": second.replace(b",", b"\0,", 1),
+        "two_dots": second + b".5.5",
+        "quoted": b'0,0,1,"151"',
+        "twice": lines[1],
+        "fields_missing": b"0,0,1",
+        "fields_many": second + b",7",
+        "semicolons": second.replace(b",", b";"),
+        "layer_negative": b"0,-1,1,151",
+        "layer_fraction": b"0,0.5,1,151",
+        "layer_far": b"0,1024,1,151",
+        "expert_far": b"0,0,4096,151",
+        "expert_2_60": b"0,0,1152921504606846976,151",
+        "step_above_2_53": b"9007199254740993,0,1,151",
+        "step_negative": b"-3,0,1,151",
+        "blank_inside": b"",
+        "long_line": second + b"0" * 70000,
+    }
+    for name, text in NUMBERS.items():
+        bad[name] = second.rsplit(b",", 1)[0] + b"," + text
+    for name, line in bad.items():
+        files.put(f"csv-{name}.csv", b"\n".join(lines[:2] + [line] + lines[3:]))
+    files.put("csv-column_twice.csv", good.replace(b"step", b"layer", 1))
+    files.put("csv-column_missing.csv", good.replace(b"tokens", b"token", 1))
+    files.put("csv-utf16.csv", good.decode().encode("utf-16"))
+
+
+@section
+def jsonl_counts(files):
+    lines = []
+    for line in files.read("format/counts.jsonl").splitlines()[:2]:
+        row = json.loads(line)
+        row["counts"] = row["counts"][:3]
+        lines.append(compact(row))
+    good = b"\n".join(lines) + b"\n"
+    files.put("jsonl-good.jsonl", good)
+    files.put("jsonl-crlf.jsonl", good.replace(b"\n", b"\r\n"))
+    files.put("jsonl-bom.jsonl", BOM + good)
+    second = len(lines[0]) + 1
+    files.cut("jsonl", ".jsonl", good, [second + place for place in structure(lines[1])])
+    number = b"," + str(json.loads(lines[1])["counts"][1]).encode() + b","
+    json_traps(files, "jsonl", ".jsonl", good, number)
+    files.put("jsonl-line_broken.jsonl", replaced(good, number, number + b"\n"))
+    files.put("jsonl-shape.jsonl", replaced(good, number, b","))
+    files.put("jsonl-key_twice.jsonl", replaced(good, b'{"step"', b'{"layer":0,"layer":0,"step"'))
+    files.put("jsonl-surrogate.jsonl", replaced(good, b'{"step"', b'{"\\udc00":0,"step"'))
+    files.put("jsonl-deep.jsonl", replaced(good, b'{"step"', b'{"a":' + b"[" * 5000 + b',"step"'))
+    files.put("jsonl-layer_far.jsonl", replaced(good, b'"layer":1', b'"layer":1024'))
+    files.put("jsonl-layer_negative.jsonl", replaced(good, b'"layer":1', b'"layer":-1'))
+    files.put("jsonl-layer_word.jsonl", replaced(good, b'"layer":1', b'"layer":"1"'))
+
+
+@section
+def sglang_counts(files):
+    rows = json.loads(files.read("format/sglang_logical_count.json"))["logical_count"]
+    good = compact({"logical_count": [row[:2] for row in rows[1:3]]})
+    first = b"[" + str(rows[1][0]).encode() + b","
+    files.put("sglang_counts-good.json", good)
+    files.put("sglang_counts-crlf.json", good.replace(b",", b",\r\n"))
+    files.put("sglang_counts-bom.json", BOM + good)
+    files.cut("sglang_counts", ".json", good, structure(good))
+    json_traps(files, "sglang_counts", ".json", good, first)
+    files.put("sglang_counts-shape.json", replaced(good, first, b"["))
+    steps = [[[1, 2]], [[1, 2], [3, 4]]]
+    files.put("sglang_counts-step_shape.json", compact({"logical_count": steps}))
+    files.put("sglang_counts-depth_mixed.json", compact({"logical_count": [[1, 2], [[1, 2]]]}))
+    files.put("sglang_counts-depth_4.json", compact({"logical_count": [[[[1, 2]]]]}))
+    files.put("sglang_counts-object.json", compact({"logical_count": {"0": [1, 2]}}))
+    files.put("sglang_counts-empty_row.json", compact({"logical_count": [[1, 2], []]}))
+    files.put("sglang_counts-key_twice.json", replaced(good, b"{", b'{"logical_count":[[1,2]],'))
+    files.put("sglang_counts-surrogate.json", replaced(good, b"{", b'{"a":"\\ud83d",'))
+    files.put("sglang_counts-deep.json", replaced(good, b"{", b'{"a":' + b"[" * 100000))
+    files.put("sglang_counts-layers_1025.json", compact({"logical_count": [[1]] * 1025}))
+    files.put("sglang_counts-experts_4097.json", compact({"logical_count": [[1] * 4097]}))
+
+
+@section
+def npy_counts(files):
+    good = files.read("format/steps.npy")
+    files.put("npy-good.npy", good)
+    header = 10 + struct.unpack_from("<H", good, 8)[0]
+    row = len(good) - header
+    middle = header + row // 2
+    heads = [3, 7, 9, 10, 40, header - 1, header, header + 3]
+    files.cut("npy", ".npy", good, heads + [middle, len(good) - 1])
+    data = struct.pack("<6d", 1, 2, 3, 4, 5, 6)
+    for name, value in {"nan": float("nan"), "infinity": float("inf"), "negative": -1.0}.items():
+        changed = data[:32] + struct.pack("<d", value) + data[40:]
+        files.put(f"npy-{name}.npy", npy("<f8", False, (2, 3), changed))
+    for name, value in {"above_2_53": 2**53 + 1, "negative_integer": -5}.items():
+        changed = struct.pack("<6q", 1, 2, 3, 4, value, 6)
+        files.put(f"npy-{name}.npy", npy("<i8", False, (2, 3), changed))
+    shapes = {
+        "2_60": (2**60, 3),
+        "2_60_experts": (2, 2**60),
+        "2_64": (2**64, 3),
+        "steps_2_60": (2**60, 1, 1),
+        "overflow": (2**31, 2**31, 4),
+        "layers_1025": (1025, 1),
+        "experts_4097": (1, 4097),
+        "zero": (0, 3),
+        "zero_experts": (2, 0),
+        "dimensions_1": (6,),
+        "dimensions_4": (1, 1, 2, 3),
+        "larger": (2, 4),
+        "smaller": (2, 2),
+    }
+    for name, shape in shapes.items():
+        files.put(f"npy-shape_{name}.npy", npy("<f8", False, shape, data))
+        files.put(f"npy-fortran_{name}.npy", npy("<f8", True, shape, data))
+    types = {
+        "complex": "<c16",
+        "object": "|O",
+        "text": "<U8",
+        "float128": "<f16",
+        "bool": "|b1",
+        "half": "<f2",
+        "integer_3": "<i3",
+        "empty": "",
+        "no_order": "f8",
+    }
+    for name, descr in types.items():
+        files.put(f"npy-type_{name}.npy", npy(descr, False, (2, 3), data))
+    plain = npy("<f8", False, (2, 3), data)
+    files.put("npy-magic.npy", b"\x93NUMPX" + plain[6:])
+    files.put("npy-version_4.npy", replaced(plain, b"NUMPY\x01", b"NUMPY\x04"))
+    second = npy("<f8", False, (2, 3), data, 2)
+    files.put("npy-header_4_gib.npy", second[:8] + b"\xff\xff\xff\xff" + plain[12:])
+    files.put("npy-key_twice.npy", replaced(plain, b"'shape'", b"'descr'"))
+    files.put("npy-key_unknown.npy", replaced(plain, b"'descr'", b"'desc_'"))
+    files.put("npy-key_missing.npy", replaced(plain, b"'shape'", b"'shapE'"))
+    files.put("npy-negative_shape.npy", replaced(plain, b"(2, 3)", b"(-2,3)"))
+    files.put("npy-program.npy", replaced(plain, b"(2, 3)", b"exit()"))
+
+
+def npz(entries, method=zipfile.ZIP_STORED):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", method) as file:
+        for name, data in entries:
+            file.writestr(zipfile.ZipInfo(name), data, method)
+    return archive.getvalue()
+
+
+@section
+def npz_counts(files):
+    data = npy("<f8", False, (2, 3), struct.pack("<6d", 1, 2, 3, 4, 5, 6))
+    good = npz([("load.npy", data)])
+    files.put("npz-good.npz", good)
+    directory = good.index(b"PK\1\2")
+    end = good.index(b"PK\5\6")
+    files.cut("npz", ".npz", good, [3, 4, 20, 30, 38, 50, directory, directory + 20, end, end + 4])
+    files.put("npz-empty.npz", npz([]))
+    files.put("npz-two.npz", npz([("a.npy", data), ("b.npy", data)]))
+    files.put("npz-no_array.npz", npz([("readme.txt", b"hello")]))
+    files.put("npz-array_cut.npz", npz([("load.npy", data[:-1])]))
+    files.put("npz-array_header_only.npz", npz([("load.npy", data[:80])]))
+    files.put("npz-checksum.npz", replaced(good, struct.pack("<d", 5), struct.pack("<d", 7)))
+    huge = npy("<f8", False, (2**20, 1, 3), bytes(1 << 22))
+    files.put("npz-bomb.npz", npz([("load.npy", huge)], zipfile.ZIP_DEFLATED))
+    before, line, behind = good[:directory], good[directory:end], good[end:]
+    huge_sizes = line[:20] + b"\xf0\xff\xff\xff" * 2 + line[28:]
+    files.put("npz-claims_4_gib.npz", before + huge_sizes + behind)
+    far = line[:42] + b"\xf0\xff\xff\x7f" + line[46:]
+    files.put("npz-offset_outside.npz", before + far + behind)
+
+
+@section
+def snapshot_counts(files):
+    good = files.read("snapshot_empty.eplbs")
+    files.put("snapshot-one_rank.eplbs", good)
+    size = len(good)
+    files.cut("snapshot", ".eplbs", good, [4, 8, 9, 16, 24, 40, 60, 80, size - 4, size - 1])
+    files.put("snapshot-behind.eplbs", good + b"\0")
+    for place in (8, 12, 20, 40, 60, len(good) - 1):
+        changed = bytes([good[place] ^ 0xFF])
+        files.put(f"snapshot-changed_{place:02d}.eplbs", good[:place] + changed + good[place + 1 :])
+
+
+@section
+def sglang_maps(files):
+    rows = json.loads(files.read("format/sglang_placement.json"))["physical_to_logical_map"]
+    key = "physical_to_logical_map"
+    good = compact({key: [[0, 1, 2, 0], [3, 1, 2, 0]]})
+    assert all(isinstance(slot, int) for row in rows for slot in row)
+    files.put("sglang_map-good.json", good)
+    files.put("sglang_map-recorded.json", compact({key: rows}))
+    files.put("sglang_map-crlf.json", good.replace(b",", b",\r\n"))
+    files.put("sglang_map-bom.json", BOM + good)
+    files.cut("sglang_map", ".json", good, structure(good))
+    json_traps(files, "sglang_map", ".json", good, b",2,")
+    files.put("sglang_map-shape.json", compact({key: [[0, 1, 2, 0], [3, 1, 2]]}))
+    files.put("sglang_map-fraction.json", compact({key: [[0, 1, 2.5, 0]]}))
+    files.put("sglang_map-far.json", compact({key: [[0, 1, 4096, 0]]}))
+    files.put("sglang_map-depth_3.json", compact({key: [[[0, 1, 2, 0]]]}))
+    files.put("sglang_map-depth_1.json", compact({key: [0, 1, 2, 0]}))
+    files.put("sglang_map-empty.json", compact({key: []}))
+    files.put("sglang_map-other_key.json", compact({key: [[0, 1, 2, 0]], "layers": 1}))
+    again = b'{"physical_to_logical_map":[[0,1,2,0]],'
+    files.put("sglang_map-key_twice.json", replaced(good, b"{", again))
+    files.put("sglang_map-slots_not_spread.json", compact({key: [[0, 1, 2, 0, 1]]}))
+    files.put("sglang_map-deep.json", b'{"physical_to_logical_map":' + b"[" * 100000)
+
+
+@section
+def vllm_maps(files):
+    good = compact([[0, 1, 2, 0], [3, 1, 2, 0]])
+    files.put("vllm_map-good.json", good)
+    files.put("vllm_map-crlf.json", good.replace(b",", b",\r\n"))
+    files.cut("vllm_map", ".json", good, structure(good))
+    json_traps(files, "vllm_map", ".json", good, b",2,")
+    files.put("vllm_map-shape.json", compact([[0, 1, 2, 0], [3, 1, 2]]))
+    files.put("vllm_map-depth_mixed.json", compact([[0, 1, 2, 0], 3]))
+    files.put("vllm_map-empty.json", b"[]")
+
+
+@section
+def ascend_maps(files):
+    recorded = json.loads(files.read("format/ascend_expert_map.json"))
+    recorded["layer_list"] = recorded["layer_list"][:1]
+    recorded["moe_layer_count"] = 1
+    good = compact(recorded)
+    devices = len(recorded["layer_list"][0]["device_list"])
+    first = compact(recorded["layer_list"][0]["device_list"][0]["device_expert"])
+    files.put("ascend-good.json", good)
+    files.put("ascend-crlf.json", good.replace(b",", b",\r\n"))
+    files.cut("ascend", ".json", good, [p for p in structure(good) if p < 110])
+    count = b'"device_count":%d' % devices
+    changes = {
+        "layers_more": (b'"moe_layer_count":1', b'"moe_layer_count":2'),
+        "layers_2_60": (b'"moe_layer_count":1', b'"moe_layer_count":1152921504606846976'),
+        "layers_word": (b'"moe_layer_count":1', b'"moe_layer_count":"1"'),
+        "key_missing": (b'"layer_id"', b'"layer_iD"'),
+        "layer_negative": (b'"layer_id":0', b'"layer_id":-1'),
+        "layer_far": (b'"layer_id":0', b'"layer_id":9'),
+        "devices_more": (count, b'"device_count":%d' % (devices + 1)),
+        "devices_none": (count, b'"device_count":0'),
+        "device_twice": (b'"device_id":1', b'"device_id":0'),
+        "device_far": (b'"device_id":1', b'"device_id":77'),
+        "slots_differ": (first, compact(json.loads(first)[:-1])),
+        "slots_none": (first, b"[]"),
+        "slots_object": (first, b"{}"),
+        "expert_negative": (first, b"[-2" + first[first.index(b",") :]),
+        "expert_word": (first, b'["a"' + first[first.index(b",") :]),
+        "expert_far": (first, b"[4096" + first[first.index(b",") :]),
+        "key_twice": (b'"moe_layer_count":1', b'"moe_layer_count":1,"moe_layer_count":1'),
+        "zero_byte": (b'"moe_layer_count":1', b'"moe_layer_count":\0001'),
+    }
+    for name, (old, new) in changes.items():
+        files.put(f"ascend-{name}.json", replaced(good, old, new))
+
+
+@section
+def trtllm_maps(files):
+    good = b"num_slots: 4\nlayer_updates_per_iter: 0\ninitial_global_assignments:\n"
+    good += b"  3: [0, 1, 2, 0]\n  4: [2, 1, 0, 1]\n"
+    files.put("trtllm-recorded.yaml", files.read("format/trtllm_placement.yaml"))
+    files.put("trtllm-good.yaml", good)
+    files.put("trtllm-crlf.yaml", good.replace(b"\n", b"\r\n"))
+    files.cut("trtllm", ".yaml", good, [5, 11, 13, 40, 67, 71, 73, 75, 78])
+    changes = {
+        "slots_missing": (b"num_slots: 4\n", b""),
+        "slots_word": (b"num_slots: 4", b"num_slots: four"),
+        "slots_2_60": (b"num_slots: 4", b"num_slots: 1152921504606846976"),
+        "slots_negative": (b"num_slots: 4", b"num_slots: -4"),
+        "slots_fewer": (b"num_slots: 4", b"num_slots: 3"),
+        "slots_twice": (b"num_slots: 4", b"num_slots: 4\nnum_slots: 4"),
+        "layer_twice": (b"  4:", b"  3:"),
+        "layer_word": (b"  4:", b"  four:"),
+        "layer_string": (b"  4:", b"  '4':"),
+        "layer_negative": (b"  4:", b"  -4:"),
+        "layer_far": (b"  4:", b"  1024:"),
+        "expert_word": (b"[2, 1", b"[two, 1"),
+        "expert_fraction": (b"[2, 1", b"[2.5, 1"),
+        "expert_negative": (b"[2, 1", b"[-2, 1"),
+        "expert_far": (b"[2, 1", b"[4096, 1"),
+        "expert_nan": (b"[2, 1", b"[.nan, 1"),
+        "expert_list": (b"[2, 1", b"[[2], 1"),
+        "slots_more": (b"[2, 1", b"[2, 1, 1"),
+        "tab": (b"  4:", b"\t4:"),
+        "zero_byte": (b"[2, 1", b"[\0002, 1"),
+        "two_documents": (b"num_slots", b"a: 1\n---\nnum_slots"),
+        "tag": (b"[2, 1", b"[!!python/object:os.system 2, 1"),
+        "bom_inside": (b"  4:", b"  " + BOM + b"4:"),
+    }
+    for name, (old, new) in changes.items():
+        files.put(f"trtllm-{name}.yaml", replaced(good, old, new))
+    laughs = b"a: &a [0, 1, 2, 0]\n"
+    for letter in range(ord("b"), ord("k")):
+        laughs += b"%c: &%c [%s]\n" % (letter, letter, b", ".join([b"*%c" % (letter - 1)] * 9))
+    files.put("trtllm-aliases.yaml", laughs + good)
+    anchored = good.replace(b"3: [", b"3: &a [")
+    files.put("trtllm-alias_of_row.yaml", anchored.replace(b"[2, 1, 0, 1]", b"*a"))
+    files.put("trtllm-deep.yaml", good + b"  5: " + b"[" * 20000 + b"\n")
+
+
+@section
+def omni_maps(files):
+    text = b"4 1 3\n1 1 0\n0 1 1\n1 0 1\n1 1 0\n"
+    files.put("omni-good.txt", files.read("format/omni_placement.txt"))
+    files.put("omni-crlf.txt", text.replace(b"\n", b"\r\n"))
+    files.cut("omni", ".txt", text, [1, 3, 5, 8, 12, 24])
+    changes = {
+        "behind": (b"1 1 0\n", b"1 1 0 1\n"),
+        "two": (b"0 1 1", b"0 2 1"),
+        "negative": (b"0 1 1", b"0 -1 1"),
+        "word": (b"0 1 1", b"0 x 1"),
+        "ranks_2_60": (b"4 1 3", b"1152921504606846976 1 3"),
+        "ranks_none": (b"4 1 3", b"0 1 3"),
+        "experts_2_31": (b"4 1 3", b"4 1 2147483648"),
+        "zero_byte": (b"0 1 1", b"0 1\0 1"),
+    }
+    for name, (old, new) in changes.items():
+        files.put(f"omni-{name}.txt", replaced(text, old, new))
+    binary = files.read("format/omni_placement.bin")
+    files.put("omni-good.bin", binary)
+    files.cut("omni", ".bin", binary, [2, 4, 8, 12, 14, 16, len(binary) - 4, len(binary) - 1])
+    files.put("omni-behind.bin", binary + b"\0\0\0\0")
+    files.put("omni-ranks_2_31.bin", b"\xff\xff\xff\x7f" + binary[4:])
+    files.put("omni-layers_negative.bin", binary[:4] + b"\xff\xff\xff\xff" + binary[8:])
+    files.put("omni-experts_2_31.bin", binary[:8] + b"\xff\xff\xff\x7f" + binary[12:])
+    files.put("omni-cell_7.bin", binary[:12] + b"\7\0\0\0" + binary[16:])
+    cells = struct.pack("<8i", 1, 0, 0, 1, 1, 1, 0, 1)
+    shapes = {
+        "2_60": (2**60, 1, 2),
+        "dimensions_2": (4, 2),
+        "larger": (4, 2, 2),
+        "zero": (0, 1, 2),
+    }
+    for name, shape in shapes.items():
+        files.put(f"omni-shape_{name}.npy", npy("<i4", False, shape, cells))
+    files.put("omni-float.npy", npy("<f4", False, (4, 1, 2), cells))
+
+
+@section
+def compressed(files):
+    good = b"layer,expert,tokens\n0,0,1\n0,1,2\n"
+    packed = gzip.compress(good, 0, mtime=0)  # stored: the same bytes by any zlib
+    files.put("gzip-good.csv.gz", packed)
+    size = len(packed)
+    files.cut("gzip", ".csv.gz", packed, [1, 2, 5, 10, 12, 20, size - 8, size - 5, size - 1])
+    files.put("gzip-checksum.csv.gz", packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:])
+    files.put("gzip-length.csv.gz", packed[:-1] + b"\1")
+    files.put("gzip-behind.csv.gz", packed + b"hello")
+    files.put("gzip-two.csv.gz", packed + gzip.compress(b"1,0,3\n", mtime=0))
+    files.put("gzip-block.csv.gz", packed[:10] + b"\7" + packed[11:])
+    files.put("gzip-twice.csv.gz", gzip.compress(packed, 0, mtime=0))
+    files.put("gzip-empty.csv.gz", gzip.compress(b"", mtime=0))
+    bomb = gzip.compress(good + b"\n" * (8 << 20), 9, mtime=0)
+    files.put("gzip-bomb.csv.gz", bomb)
+    files.put("gzip-bomb_map.json.gz", gzip.compress(b"[" + b" " * (2 << 20), 9, mtime=0))
+    # A frame that holds its bytes as they are: magic, descriptor, window or size, one raw block.
+    raw = struct.pack("<I", len(good) << 3 | 1)[:3]
+    frame = b"\x28\xb5\x2f\xfd\x20" + bytes([len(good)]) + raw + good
+    files.put("zstd-good.csv.zst", frame)
+    files.cut("zstd", ".csv.zst", frame, [3, 4, 5, 6, 8, 9, 20, len(frame) - 1])
+    files.put("zstd-behind.csv.zst", frame + b"hello")
+    files.put("zstd-content_more.csv.zst", frame[:5] + bytes([len(good) + 1]) + frame[6:])
+    files.put("zstd-block_reserved.csv.zst", frame[:6] + bytes([frame[6] | 6]) + frame[7:])
+    files.put("zstd-window_huge.csv.zst", b"\x28\xb5\x2f\xfd\x00\xff" + raw + good)
+    # A list, and 64 MiB of blanks in blocks of one repeated byte.
+    blocks = b"\x08\x00\x00[" + b"\x02\x00\x10 " * 511 + b"\x03\x00\x10 "
+    files.put("zstd-bomb_map.json.zst", b"\x28\xb5\x2f\xfd\x00\x58" + blocks)
+
+
+@section
+def wait_times(files):
+    good = b"\n".join(files.read("format/waits.csv").split(b"\n")[:4]) + b"\n"
+    files.put("waits-good.csv", good)
+    files.put("waits-crlf.csv", good.replace(b"\n", b"\r\n"))
+    lines = good.split(b"\n")
+    head = lines[2].rsplit(b",", 1)[0]
+    for name, text in NUMBERS.items():
+        files.put(f"waits-{name}.csv", b"\n".join(lines[:2] + [head + b"," + text] + lines[3:]))
+    files.put("waits-fields_missing.csv", b"\n".join(lines[:2] + [head] + lines[3:]))
+    files.put("waits-header_only.csv", lines[0] + b"\n")
+    files.put("waits-empty.csv", b"\n")
+
+
+def main():
+    good, out, listing = sys.argv[1:]
+    shutil.rmtree(out, ignore_errors=True)
+    files = Files(good, out)
+    for make in SECTIONS:
+        make(files)
+    with open(listing, "w", encoding="ascii") as file:
+        file.writelines(name + "\n" for name in files.names)
+
+
+if __name__ == "__main__":
+    main()
