@@ -2,6 +2,7 @@
 /* Counts as an array of a .npz archive: the reader of .npy on the content of an entry. */
 #include "base/memory.h"
 #include "format/format.h"
+#include "format/probe_zip.h"
 #include "format/quote.h"
 #include "format/zip.h"
 
@@ -13,27 +14,9 @@ typedef struct npz {
     bool is_open;
 } npz;
 
-static bool ends_with(const char *name, size_t length, const char *suffix)
-{
-    size_t size = strlen(suffix);
-    return length > size && strcmp(name + length - size, suffix) == 0;
-}
-
-/* Whether the first entry is an array. */
 static bool probe(const eplb_probe *probe)
 {
-    const unsigned char *header = (const unsigned char *)probe->data;
-    if (probe->size < 30 || memcmp(header, EPLB_ZIP_MAGIC, EPLB_ZIP_MAGIC_SIZE) != 0) {
-        return false;
-    }
-    size_t length = header[26] + ((size_t)header[27] << 8);
-    char name[EPLB_INPUT_PREFIX];
-    if (length > probe->size - 30 || length >= sizeof(name)) {
-        return false;
-    }
-    memcpy(name, header + 30, length);
-    name[length] = '\0';
-    return ends_with(name, length, SUFFIX);
+    return eplb_probe_zip_entry(probe, SUFFIX);
 }
 
 /* Appends " 'name'" of each array, as far as there is room. */
@@ -43,7 +26,7 @@ static void list_arrays(const eplb_zip *zip, char *list, size_t size)
     for (size_t i = 0; i < zip->count; i++) {
         const char *name = zip->entries[i].name;
         size_t length = strlen(name);
-        if (!ends_with(name, length, SUFFIX)) {
+        if (!eplb_has_suffix(name, length, SUFFIX)) {
             continue;
         }
         const char *text = eplb_quote_bytes(name, length - strlen(SUFFIX)).text;
@@ -63,7 +46,7 @@ static eplb_status choose_array(const eplb_zip *zip, const eplb_reading *reading
     for (size_t i = 0; i < zip->count; i++) {
         const char *name = zip->entries[i].name;
         size_t length = strlen(name);
-        bool is_array = ends_with(name, length, SUFFIX);
+        bool is_array = eplb_has_suffix(name, length, SUFFIX);
         bool is_wanted = wanted == NULL || strcmp(name, wanted) == 0 ||
                          (strncmp(name, wanted, strlen(wanted)) == 0 &&
                           strcmp(name + strlen(wanted), SUFFIX) == 0);

@@ -1,18 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* SGLang: counts (see sglang_counts.c), and the placement of --init-expert-location, a JSON object
- * with the one key `physical_to_logical_map`, [layers][slots], rows for all hidden layers. */
+/* SGLang: counts (see sglang_json.c and sglang_pt.c), and the placement of --init-expert-location,
+ * a JSON object with the one key `physical_to_logical_map`, [layers][slots], rows for all hidden
+ * layers. */
 #include "base/memory.h"
 #include "format/json_tree.h"
 #include "format/probe_json.h"
+#include "format/probe_zip.h"
 #include "format/quote.h"
 #include "format/sglang_counts.h"
+#include "format/zip.h"
 
 static const char map_key[] = "physical_to_logical_map";
 
 static bool probe(const eplb_probe *probe)
 {
-    return eplb_probe_json_key(probe, probe->wanted == EPLB_FORMAT_READS_COUNTS ? "logical_count"
-                                                                                : map_key);
+    if (probe->wanted != EPLB_FORMAT_READS_COUNTS) {
+        return eplb_probe_json_key(probe, map_key);
+    }
+    return eplb_probe_zip_entry(probe, "/data.pkl") || eplb_probe_json_key(probe, "logical_count");
+}
+
+static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
+{
+    eplb_input *input = &reading->input;
+    eplb_status status = eplb_input_need(input, EPLB_ZIP_MAGIC_SIZE, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
+    bool is_zip = eplb_input_unread(input) >= EPLB_ZIP_MAGIC_SIZE &&
+                  memcmp(input->cursor, EPLB_ZIP_MAGIC, EPLB_ZIP_MAGIC_SIZE) == 0;
+    return is_zip ? eplb_sglang_pt_open(reading, error) : eplb_sglang_json_open(reading, error);
+}
+
+static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
+{
+    return ((eplb_sglang_state *)reading->state)->next(reading, row, error);
+}
+
+static void close_counts(eplb_reading *reading)
+{
+    if (reading->state != NULL) {
+        ((eplb_sglang_state *)reading->state)->close(reading);
+    }
 }
 
 /* SGLang hands the keys on as arguments: it fails at one that it does not know. */
@@ -84,12 +113,10 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 
 const eplb_format eplb_format_sglang = {
     .name = "sglang",
-    .description = "SGLang: logical_count as JSON, and --init-expert-location",
+    .description = "SGLang: logical_count as JSON, recordings as .pt, and --init-expert-location",
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT |
              EPLB_FORMAT_ALL_MODEL_LAYERS | EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
-    .counts = {.open = eplb_sglang_counts_open,
-               .next = eplb_sglang_counts_next,
-               .close = eplb_sglang_counts_close},
+    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
     .placement = {.read = read_placement, .write = write_placement},
 };

@@ -14,6 +14,10 @@
 #define STORED 0u
 #define DEFLATED 8u
 
+/* What an archive ends with: a mark and, last, the length of a comment. */
+#define END_MAGIC "PK\x05\x06"
+#define END_SIZE ((size_t)22)
+
 typedef struct entry_stream {
     eplb_stream stream;
     eplb_zip *zip;
@@ -109,6 +113,23 @@ static eplb_status read_directory(eplb_zip *zip, eplb_error *error)
     return zip->count > 0 ? sort_entries(zip, error) : fail(zip, NULL, "no entries", error);
 }
 
+/* minizip finds the directory of an archive whose last bytes are missing, too. NumPy and PyTorch
+ * write no comments behind the end, so that it is always in one place. */
+static eplb_status check_end(const eplb_zip *zip, uint64_t size, eplb_error *error)
+{
+    char end[END_SIZE] = "";
+    eplb_status status = EPLB_OK;
+    if (size >= END_SIZE) {
+        status = eplb_input_read_at(zip->input, end, END_SIZE, size - END_SIZE, error);
+    }
+    if (status != EPLB_OK) {
+        return status;
+    }
+    bool is_end =
+        memcmp(end, END_MAGIC, 4) == 0 && end[END_SIZE - 2] == 0 && end[END_SIZE - 1] == 0;
+    return is_end ? EPLB_OK : fail(zip, NULL, "no directory at its end: was it cut?", error);
+}
+
 eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *input,
                           eplb_error *error)
 {
@@ -119,6 +140,10 @@ eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *in
                               "%s: a zip archive cannot be read from a pipe or a compressed file",
                               input->name);
     }
+    eplb_status status = check_end(zip, size, error);
+    if (status != EPLB_OK) {
+        return status;
+    }
     zip->file = eplb_alloc_zeroed(hooks, 1, sizeof(*zip->file));
     if (zip->file == NULL) {
         return eplb_out_of_memory(error);
@@ -127,9 +152,8 @@ eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *in
     zip->file->size = size;
     zlib_filefunc64_def callbacks = eplb_zip_callbacks(zip->file);
     zip->archive = unzOpen2_64("", &callbacks);
-    eplb_status status = zip->archive != NULL
-                             ? read_directory(zip, error)
-                             : fail(zip, NULL, "no directory at its end: was it cut?", error);
+    status = zip->archive != NULL ? read_directory(zip, error)
+                                  : fail(zip, NULL, "a directory that cannot be read", error);
     if (status != EPLB_OK) {
         eplb_zip_close(zip);
     }

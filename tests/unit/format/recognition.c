@@ -103,6 +103,21 @@ static void empty_missing_and_unreadable_files_are_named(void **state)
     assert_status(eplb_counts_next(NULL, NULL, &error), EPLB_ERROR_ARGUMENT, &error);
 }
 
+/* A format that this build cannot read is still known, so that the reason can be said. */
+static void archives_need_minizip(void **state)
+{
+    (void)state;
+    eplb_error error;
+    test_path path = test_data("format/sglang_stat.pt");
+    eplb_status status = read_rows(path.text, NULL, NULL, NULL, &error);
+#ifdef HAVE_ZIP
+    assert_ok(status, &error);
+#else
+    assert_status(status, EPLB_ERROR_UNSUPPORTED, &error);
+    assert_contains(error.message, "sglang_stat.pt: a zip archive, and this build is without");
+#endif
+}
+
 /* Runs `read` with the file as standard input, through a pipe or not. */
 static eplb_status read_standard_input(const char *name, bool pipe, eplb_error *error)
 {
@@ -188,6 +203,6 @@ TEST_MAIN(IN_DIRECTORY(what_is_no_file_of_counts_names_the_known_formats),
           IN_DIRECTORY(what_is_asked_for_decides),
           cmocka_unit_test(a_format_without_what_is_asked_for_is_refused),
           IN_DIRECTORY(empty_missing_and_unreadable_files_are_named),
-          cmocka_unit_test(standard_input_is_read),
+          cmocka_unit_test(archives_need_minizip), cmocka_unit_test(standard_input_is_read),
           cmocka_unit_test(a_named_format_is_read_line_by_line),
           IN_DIRECTORY(no_prefix_of_a_document_is_a_document))

@@ -14,6 +14,7 @@ typedef enum position {
 } position;
 
 typedef struct sglang_counts {
+    eplb_sglang_state common;
     eplb_scanner scanner;
     eplb_counts_buffer row;
     position position;
@@ -55,20 +56,6 @@ static eplb_status find_counts(sglang_counts *self, eplb_error *error)
     self->has_steps = next == '[';
     self->in_row = !self->has_steps;
     return status;
-}
-
-eplb_status eplb_sglang_counts_open(eplb_reading *reading, eplb_error *error)
-{
-    sglang_counts *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
-    reading->state = self;
-    if (self == NULL) {
-        return eplb_out_of_memory(error);
-    }
-    eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
-    if (status == EPLB_OK) {
-        status = eplb_input_skip_bom(&reading->input, error);
-    }
-    return status == EPLB_OK ? find_counts(self, error) : status;
 }
 
 static eplb_status read_row(sglang_counts *self, const eplb_read_options *options,
@@ -165,7 +152,7 @@ static eplb_status finish(sglang_counts *self, eplb_error *error)
     return status == EPLB_OK ? EPLB_END : status;
 }
 
-eplb_status eplb_sglang_counts_next(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
+static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
 {
     sglang_counts *self = reading->state;
     bool row_follows = self->position == AT_FIRST_ROW;
@@ -180,12 +167,25 @@ eplb_status eplb_sglang_counts_next(eplb_reading *reading, eplb_counts_row *row,
     return row_follows ? read_row(self, &reading->options, row, error) : finish(self, error);
 }
 
-void eplb_sglang_counts_close(eplb_reading *reading)
+static void close_counts(eplb_reading *reading)
 {
     sglang_counts *self = reading->state;
-    if (self != NULL) {
-        eplb_scanner_close(&self->scanner);
-        eplb_free(&reading->hooks, self->row.values);
-        eplb_free(&reading->hooks, self);
+    eplb_scanner_close(&self->scanner);
+    eplb_free(&reading->hooks, self->row.values);
+    eplb_free(&reading->hooks, self);
+}
+
+eplb_status eplb_sglang_json_open(eplb_reading *reading, eplb_error *error)
+{
+    sglang_counts *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
+    reading->state = self;
+    if (self == NULL) {
+        return eplb_out_of_memory(error);
     }
+    self->common = (eplb_sglang_state){.next = next_counts, .close = close_counts};
+    eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
+    if (status == EPLB_OK) {
+        status = eplb_input_skip_bom(&reading->input, error);
+    }
+    return status == EPLB_OK ? find_counts(self, error) : status;
 }
