@@ -190,6 +190,63 @@ def sglang_counts(files):
 
 
 @section
+def sglang_pt(files):
+    good = files.read("format/sglang_stat_2d.pt")
+    root = "sglang_stat_2d"
+    with zipfile.ZipFile(io.BytesIO(good)) as archive:
+        code = archive.read(f"{root}/data.pkl")
+        data = archive.read(f"{root}/data/0")
+    entries = {"data.pkl": code, "data/0": data, "version": b"3\n"}
+
+    def put(name, changes):
+        changed = {**entries, **changes}
+        kept = [(f"{root}/{key}", value) for key, value in changed.items() if value is not None]
+        files.put(f"sglang_pt-{name}.pt", npz(kept))
+
+    files.put("sglang_pt-recorded.pt", good)
+    put("good", {})
+    directory = good.index(b"PK\1\2")
+    files.cut("sglang_pt", ".pt", good, [3, 30, 60, 200, directory, directory + 50, len(good) - 22])
+    for place in (1, 2, 4, 10, 12, 40, 60, 90, 100, len(code) - 1):
+        put(f"code_cut_{place:03d}", {"data.pkl": code[:place]})
+    changes = {
+        "protocol_0": (b"\x80\2", b"\x80\0"),
+        "protocol_5": (b"\x80\2", b"\x80\5"),
+        "opcode_unknown": (b"}q\0", b"\xffq\0"),
+        "opcode_inst": (b"}q\0", b"(ios\nsystem\n"),
+        "global_system": (b"ctorch._utils\n_rebuild_tensor_v2\n", b"cposix\nsystem\n"),
+        "global_eval": (b"ccollections\nOrderedDict\n", b"cbuiltins\neval\n"),
+        "global_storage": (b"LongStorage", b"TextStorage"),
+        "key_missing": (b"logical_count", b"logical_counT"),
+        "text_2_gib": (b"X\4\0\0\0rank", b"X\xff\xff\xff\x7frank"),
+        "shape_larger": (b"K\x04K\x08\x86q\x09", b"K\x05K\x08\x86q\x09"),
+        "shape_2_31": (b"K\x04K\x08\x86q\x09", b"J\xff\xff\xff\x7fK\x08\x86q\x09"),
+        "shape_2_60": (b"K\x04K\x08\x86q\x09", b"\x8a\x08" + struct.pack("<q", 2**60) + b"K\x08\x86q\x09"),
+        "shape_negative": (b"K\x04K\x08\x86q\x09", b"J\xff\xff\xff\xffK\x08\x86q\x09"),
+        "shape_none": (b"K\x04K\x08\x86q\x09", b"K\x00K\x08\x86q\x09"),
+        "dimensions_1": (b"K\x04K\x08\x86q\x09", b"K\x08\x85q\x09"),
+        "stride_negative": (b"K\x08K\x01\x86q\x0a", b"J\xf8\xff\xff\xffK\x01\x86q\x0a"),
+        "stride_outside": (b"K\x08K\x01\x86q\x0a", b"M\xff\xffK\x01\x86q\x0a"),
+        "memo_unset": (b"K\0X\x0d", b"h\x63X\x0d"),
+        "storage_missing": (b"X\1\0\0\0000q", b"X\1\0\0\0007q"),
+        "storage_outside": (b"X\1\0\0\0000q", b"X\5\0\0\0../..q"),
+        "stack_empty": (b"}q\0(", b"}q\0u"),
+        "items_odd": (b"X\4\0\0\0noteq\x0f", b"NX\4\0\0\0noteq\x0f"),
+        "stop_twice": (b"u.", b"u.."),
+    }
+    for name, (old, new) in changes.items():
+        put(name, {"data.pkl": replaced(code, old, new)})
+    put("deep", {"data.pkl": b"\x80\2" + b"](" * 100000})
+    put("no_code", {"data.pkl": None})
+    put("no_storage", {"data/0": None})
+    put("storage_short", {"data/0": data[:-1]})
+    put("storage_long", {"data/0": data + b"\0"})
+    put("count_negative", {"data/0": struct.pack("<q", -1) + data[8:]})
+    put("count_above_2_53", {"data/0": struct.pack("<q", 2**53 + 1) + data[8:]})
+    put("big_endian", {"byteorder": b"big"})
+
+
+@section
 def npy_counts(files):
     good = files.read("format/steps.npy")
     files.put("npy-good.npy", good)
