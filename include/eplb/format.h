@@ -28,7 +28,8 @@ EPLB_BEGIN_DECLS
 /* One file format. Static, never freed. */
 typedef struct eplb_format eplb_format;
 
-/* What a format can do in this build: without libyaml "trtllm" is written but not read. */
+/* What a format can do in this build: without libyaml, placements of "trtllm" are written but not
+ * read. */
 #define EPLB_FORMAT_READS_COUNTS 1u
 #define EPLB_FORMAT_READS_PLACEMENT 2u
 #define EPLB_FORMAT_WRITES_PLACEMENT 4u
@@ -77,8 +78,8 @@ typedef struct eplb_read_options {
     int64_t max_bytes;   /* a placement file or a snapshot; default 256 MiB. Other counts have no
                           * limit: they stream. */
 
-    /* Which array of a file that has several, such as .npz, by its name; NULL (default): there must
-     * be one only. Borrowed until the file is closed. */
+    /* Which array of a file that has several, such as .npz, or the models of "vllm_load", by its
+     * name; NULL (default): there must be one only. Borrowed until the file is closed. */
     const char *array;
 
     /* Counts of slots: the placement that was in force when they were taken. Rows of the file must
@@ -107,7 +108,8 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * TensorRT-LLM's, and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
  * more than one, fits. `path` is copied. Memory: one row and a buffer of 128 KiB, whatever the size
  * of the file (a column-major .npy needs a window of up to 4 KiB for each expert, at most 16 MiB in
- * all, and a snapshot lies in memory whole).
+ * all, a snapshot lies in memory whole, and of safetensors all files of a directory are open, with
+ * 24 bytes for each tensor).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,

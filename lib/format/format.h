@@ -23,6 +23,7 @@
     X(trtllm)                                                                                      \
     X(ascend)                                                                                      \
     X(vllm)                                                                                        \
+    X(vllm_load)                                                                                   \
     X(omni)                                                                                        \
     X(snapshot)
 

@@ -180,6 +180,22 @@ bool eplb_input_size(const eplb_input *input, uint64_t *size)
     return true;
 }
 
+eplb_status eplb_input_seek(eplb_input *input, uint64_t offset, eplb_error *error)
+{
+    if (offset >= input->start_offset && offset <= eplb_input_offset(input, input->limit)) {
+        input->cursor = input->start + (offset - input->start_offset);
+        return EPLB_OK;
+    }
+    if (lseek(input->fd, (off_t)(input->origin + offset), SEEK_SET) < 0) {
+        return io_error(error, input->name, "seek");
+    }
+    input->buffer[0] = '\0';
+    input->start = input->cursor = input->limit = input->buffer;
+    input->start_offset = offset;
+    input->at_end = false;
+    return EPLB_OK;
+}
+
 eplb_status eplb_input_read_at(const eplb_input *input, void *data, size_t size, uint64_t offset,
                                eplb_error *error)
 {

@@ -65,6 +65,10 @@ eplb_status eplb_input_skip_bom(eplb_input *input, eplb_error *error);
  * compressed file. */
 bool eplb_input_size(const eplb_input *input, uint64_t *size);
 
+/* Moves the cursor to `offset`; what is in memory is not read again. Only where eplb_input_size
+ * tells the size. Lines are not counted from then on. */
+eplb_status eplb_input_seek(eplb_input *input, uint64_t offset, eplb_error *error);
+
 /* Reads `size` bytes at `offset`, whatever the cursor. EPLB_ERROR_PARSE when the file is shorter.
  */
 eplb_status eplb_input_read_at(const eplb_input *input, void *data, size_t size, uint64_t offset,

@@ -2,12 +2,9 @@
 /* Counts as a NumPy array, [layers, experts] or [steps, layers, experts]. An array in C order
  * streams; one in Fortran order has the counts of one row far apart, so a window of each expert's
  * plane is read at its place in the file, or all of it held where that cannot be done. */
-#include <float.h>
-
 #include "base/memory.h"
 #include "format/format.h"
 #include "format/npy_header.h"
-#include "format/number.h"
 
 /* Bytes of the windows of all experts together, and of one. */
 #define WINDOWS_SIZE ((size_t)16 << 20)
@@ -68,7 +65,7 @@ static eplb_status check_shape(npy *self, const eplb_reading *reading, eplb_erro
     size_t bytes;
     if (!eplb_size_mul(self->steps, shape[0], &self->rows) ||
         !eplb_size_mul(self->rows, shape[1], &bytes) ||
-        !eplb_size_mul(bytes, header->size, &bytes)) {
+        !eplb_size_mul(bytes, header->item.size, &bytes)) {
         return eplb_error_set(error, EPLB_ERROR_OVERFLOW,
                               "%s: %zu steps of %d layers of %d experts: too large", name,
                               self->steps, self->layers, self->experts);
@@ -105,7 +102,7 @@ static eplb_status hold_array(npy *self, eplb_reading *reading, uint64_t expecte
 /* Windows need a file of which any part can be read, and the right size. */
 static eplb_status open_windows(npy *self, eplb_reading *reading, eplb_error *error)
 {
-    size_t item = self->header.size;
+    size_t item = self->header.item.size;
     size_t experts = (size_t)self->experts;
     uint64_t expected = self->header.data_offset + self->rows * experts * item;
     uint64_t size;
@@ -143,38 +140,6 @@ static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
     return self->header.fortran_order ? open_windows(self, reading, error) : EPLB_OK;
 }
 
-static double float_of(uint64_t bits, size_t size)
-{
-    if (size == sizeof(float)) {
-        uint32_t narrow = (uint32_t)bits;
-        float value;
-        memcpy(&value, &narrow, sizeof(value));
-        return (double)value;
-    }
-    double value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-/* What an item is; its value is exact for counts, and near enough to be shown for others. */
-static eplb_number_class decode(const eplb_npy_header *header, const char *bytes, double *value)
-{
-    uint64_t bits = eplb_npy_bits(bytes, header->size, header->big_endian);
-    unsigned unused = 64 - 8 * (unsigned)header->size;
-    if (header->kind == 'f') {
-        *value = float_of(bits, header->size);
-        return *value < 0.0        ? EPLB_NUMBER_NEGATIVE
-               : *value <= DBL_MAX ? EPLB_NUMBER_COUNT
-                                   : EPLB_NUMBER_NOT_FINITE;
-    }
-    *value = (double)bits;
-    if (header->kind == 'i' && (bits << unused) >> 63 != 0) {
-        *value = (double)((int64_t)(bits << unused) >> unused);
-        return EPLB_NUMBER_NEGATIVE;
-    }
-    return bits <= (uint64_t)EPLB_EXACT_INTEGER ? EPLB_NUMBER_COUNT : EPLB_NUMBER_INEXACT;
-}
-
 /* Where the next row is: C order has the layers of a step together, Fortran order the steps of a
  * layer. */
 static size_t step_of(const npy *self)
@@ -193,7 +158,7 @@ static eplb_status take_item(npy *self, const eplb_reading *reading, int32_t exp
                              const char *bytes, eplb_error *error)
 {
     double value;
-    eplb_number_class number = decode(&self->header, bytes, &value);
+    eplb_number_class number = eplb_item_decode(&self->header.item, bytes, &value);
     self->counts[expert] = value;
     if (number == EPLB_NUMBER_COUNT) {
         return EPLB_OK;
@@ -208,10 +173,10 @@ static eplb_status stream_row(npy *self, eplb_reading *reading, eplb_error *erro
     eplb_input *input = &reading->input;
     for (int32_t e = 0; e < self->experts; e++) {
         eplb_status status = EPLB_OK;
-        if (eplb_input_unread(input) < self->header.size) {
-            status = eplb_input_need(input, self->header.size, error);
+        if (eplb_input_unread(input) < self->header.item.size) {
+            status = eplb_input_need(input, self->header.item.size, error);
         }
-        if (status == EPLB_OK && eplb_input_unread(input) < self->header.size) {
+        if (status == EPLB_OK && eplb_input_unread(input) < self->header.item.size) {
             return eplb_error_set(error, EPLB_ERROR_PARSE,
                                   "%s: byte %llu: step %zu: layer %d: expert %d: the file ends too "
                                   "early",
@@ -225,7 +190,7 @@ static eplb_status stream_row(npy *self, eplb_reading *reading, eplb_error *erro
         if (status != EPLB_OK) {
             return status;
         }
-        input->cursor += self->header.size;
+        input->cursor += self->header.item.size;
     }
     return EPLB_OK;
 }
@@ -233,7 +198,7 @@ static eplb_status stream_row(npy *self, eplb_reading *reading, eplb_error *erro
 /* Reads the window of each expert that begins with the next row. */
 static eplb_status move_windows(npy *self, const eplb_reading *reading, eplb_error *error)
 {
-    size_t item = self->header.size;
+    size_t item = self->header.item.size;
     size_t rows = smaller(self->window_rows, self->rows - self->row);
     eplb_status status = EPLB_OK;
     for (size_t e = 0; e < (size_t)self->experts && status == EPLB_OK; e++) {
@@ -248,7 +213,7 @@ static eplb_status move_windows(npy *self, const eplb_reading *reading, eplb_err
 
 static eplb_status gather_row(npy *self, const eplb_reading *reading, eplb_error *error)
 {
-    size_t item = self->header.size;
+    size_t item = self->header.item.size;
     eplb_status status =
         self->row == self->window_end ? move_windows(self, reading, error) : EPLB_OK;
     const char *place = self->windows + (self->row - self->window_start) * item;

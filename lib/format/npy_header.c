@@ -74,9 +74,9 @@ static eplb_status read_type(literal *text, eplb_npy_header *header, eplb_error 
         strlen(type) == 3 && strchr("<>|", type[0]) != NULL && (type[0] != '|' || type[2] == '1');
     for (size_t i = 0; fits && i < sizeof(known) / sizeof(known[0]); i++) {
         if (strcmp(type + 1, known[i]) == 0) {
-            header->big_endian = type[0] == '>';
-            header->kind = type[1];
-            header->size = (size_t)(type[2] - '0');
+            header->item.big_endian = type[0] == '>';
+            header->item.kind = type[1];
+            header->item.size = (size_t)(type[2] - '0');
             return EPLB_OK;
         }
     }

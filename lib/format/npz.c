@@ -43,14 +43,9 @@ static void list_arrays(const eplb_zip *zip, char *list, size_t size)
     for (size_t i = 0; i < zip->count; i++) {
         const char *name = zip->entries[i].name;
         size_t length = strlen(name);
-        if (!ends_with(name, length, SUFFIX)) {
-            continue;
+        if (ends_with(name, length, SUFFIX)) {
+            eplb_quote_append(list, size, name, length - strlen(SUFFIX));
         }
-        const char *text = eplb_quote_bytes(name, length - strlen(SUFFIX)).text;
-        if (strlen(list) + strlen(text) + 4 >= size) {
-            return;
-        }
-        strcat(strcat(strcat(list, " '"), text), "'");
     }
 }
 

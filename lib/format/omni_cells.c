@@ -34,7 +34,7 @@ static bool is_npy(const char *data, size_t size)
 static bool is_bin(const char *data, size_t size)
 {
     for (size_t i = 0; i + BIN_ITEM <= size; i += BIN_ITEM) {
-        uint64_t value = eplb_npy_bits(data + i, BIN_ITEM, false);
+        uint64_t value = eplb_item_bits(data + i, BIN_ITEM, false);
         bool fits = i < BIN_HEADER ? value >= 1 && value <= EPLB_MAX_GPUS : value <= 1;
         if (!fits) {
             return false;
@@ -162,13 +162,13 @@ static eplb_status take_items(const omni *self, const eplb_npy_header *header, s
 {
     for (size_t cell = 0; cell < count; cell++) {
         size_t item = header->fortran_order ? fortran_index(self->grid, cell) : cell;
-        uint64_t bits =
-            eplb_npy_bits(self->data + item * header->size, header->size, header->big_endian);
+        uint64_t bits = eplb_item_bits(self->data + item * header->item.size, header->item.size,
+                                       header->item.big_endian);
         if (bits > 1) {
-            unsigned unused = 64 - 8 * (unsigned)header->size;
+            unsigned unused = 64 - 8 * (unsigned)header->item.size;
             int64_t value = (int64_t)(bits << unused) >> unused;
             char text[48];
-            if (header->kind == 'u') {
+            if (header->item.kind == 'u') {
                 snprintf(text, sizeof(text), "%llu, expected 0 or 1", (unsigned long long)bits);
             } else {
                 snprintf(text, sizeof(text), "%lld, expected 0 or 1", (long long)value);
@@ -190,12 +190,12 @@ static eplb_status read_array(omni *self, const eplb_hooks *hooks, const eplb_np
     if (status != EPLB_OK) {
         return status;
     }
-    if (!eplb_size_mul(count, header->size, &bytes) || bytes != self->size) {
+    if (!eplb_size_mul(count, header->item.size, &bytes) || bytes != self->size) {
         return eplb_error_set(error, EPLB_ERROR_PARSE,
                               "%s: %zu bytes of cells, expected %zu ranks x %zu layers x %zu "
                               "experts x %zu",
                               self->name, self->size, header->shape[0], header->shape[1],
-                              header->shape[2], header->size);
+                              header->shape[2], header->item.size);
     }
     status = make_cells(self, hooks, header->shape, count, error);
     return status == EPLB_OK ? take_items(self, header, count, error) : status;
@@ -203,9 +203,9 @@ static eplb_status read_array(omni *self, const eplb_hooks *hooks, const eplb_np
 
 static eplb_status read_bin(omni *self, const eplb_hooks *hooks, eplb_error *error)
 {
-    eplb_npy_header header = {.kind = 'i', .size = BIN_ITEM, .dimensions = 3};
+    eplb_npy_header header = {.item = {.kind = 'i', .size = BIN_ITEM}, .dimensions = 3};
     for (size_t i = 0; i < 3; i++) {
-        header.shape[i] = (size_t)eplb_npy_bits(self->data + i * BIN_ITEM, BIN_ITEM, false);
+        header.shape[i] = (size_t)eplb_item_bits(self->data + i * BIN_ITEM, BIN_ITEM, false);
     }
     self->data += BIN_HEADER;
     self->size -= BIN_HEADER;
@@ -275,12 +275,12 @@ static eplb_status read_npy(omni *self, eplb_reading *reading, char **data, eplb
 {
     eplb_npy_header header;
     eplb_status status = eplb_npy_read_header(&reading->input, &header, error);
-    if (status == EPLB_OK && (header.dimensions != 3 || header.kind == 'f')) {
+    if (status == EPLB_OK && (header.dimensions != 3 || header.item.kind == 'f')) {
         status = eplb_error_set(error, EPLB_ERROR_PARSE,
                                 "%s: header: %d dimensions of %s, expected integers [ranks, "
                                 "layers, experts]",
                                 self->name, header.dimensions,
-                                header.kind == 'f' ? "floats" : "integers");
+                                header.item.kind == 'f' ? "floats" : "integers");
     }
     if (status == EPLB_OK) {
         status = eplb_reading_read_all(reading, data, &self->size, error);

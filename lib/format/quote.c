@@ -15,3 +15,11 @@ eplb_quote eplb_quote_bytes(const char *bytes, size_t length)
     strcpy(quote.text + shown, length > SHOWN ? "..." : "");
     return quote;
 }
+
+void eplb_quote_append(char *list, size_t size, const char *bytes, size_t length)
+{
+    eplb_quote quote = eplb_quote_bytes(bytes, length);
+    if (strlen(list) + strlen(quote.text) + 4 <= size) {
+        strcat(strcat(strcat(list, " '"), quote.text), "'");
+    }
+}

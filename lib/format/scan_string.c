@@ -40,7 +40,7 @@ static void add_code_point(text_sink *sink, unsigned code)
 static eplb_status take_byte(eplb_scanner *scanner, unsigned *byte, eplb_error *error)
 {
     eplb_input *input = scanner->input;
-    eplb_status status = eplb_input_need(input, 1, error);
+    eplb_status status = eplb_input_unread(input) > 0 ? EPLB_OK : eplb_input_need(input, 1, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -168,21 +168,24 @@ eplb_status eplb_scan_key(eplb_scanner *scanner, char key[EPLB_KEY_SIZE], eplb_e
     return status;
 }
 
+eplb_status eplb_scan_more(eplb_scanner *scanner, char end, bool *first, bool *more,
+                           eplb_error *error)
+{
+    if (!*first) {
+        return eplb_scan_either(scanner, ',', end, more, error);
+    }
+    int next;
+    eplb_status status = eplb_scan_peek(scanner, &next, error);
+    *first = false;
+    *more = status != EPLB_OK || next != end;
+    scanner->input->cursor += *more ? 0 : 1;
+    return status;
+}
+
 eplb_status eplb_scan_next_key(eplb_scanner *scanner, bool *first, char key[EPLB_KEY_SIZE],
                                bool *more, eplb_error *error)
 {
-    eplb_status status = EPLB_OK;
-    int next;
     *more = true;
-    if (*first) {
-        status = eplb_scan_peek(scanner, &next, error);
-        if (status == EPLB_OK && next == '}') {
-            scanner->input->cursor++;
-            *more = false;
-        }
-    } else {
-        status = eplb_scan_either(scanner, ',', '}', more, error);
-    }
-    *first = false;
+    eplb_status status = eplb_scan_more(scanner, '}', first, more, error);
     return status == EPLB_OK && *more ? eplb_scan_key(scanner, key, error) : status;
 }

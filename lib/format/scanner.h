@@ -62,6 +62,11 @@ eplb_status eplb_scan_string(eplb_scanner *scanner, char *text, size_t size, siz
 /* Reads a key and the colon behind it; "" when it does not fit `key`. */
 eplb_status eplb_scan_key(eplb_scanner *scanner, char key[EPLB_KEY_SIZE], eplb_error *error);
 
+/* Reads what stands before the next value of a list, or member of an object: nothing behind its
+ * beginning (*first: true), then ','. *more is false at its `end`, ']' or '}', which is read. */
+eplb_status eplb_scan_more(eplb_scanner *scanner, char end, bool *first, bool *more,
+                           eplb_error *error);
+
 /* Reads the members of an object from its beginning ('{' read: *first true) or between members to
  * the next key; *more is false at its end. */
 eplb_status eplb_scan_next_key(eplb_scanner *scanner, bool *first, char key[EPLB_KEY_SIZE],

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* TensorRT-LLM's placement: YAML with the experts of all slots of each MoE layer, by model layer
- * id. It is written as text; only reading it needs libyaml (see trtllm_yaml.c). */
+ * id. It is written as text; only reading it needs libyaml (see trtllm_yaml.c). Its counts are
+ * safetensors (trtllm_counts.c). */
 #include <string.h>
 
 #include "format/format.h"
+#include "format/trtllm_counts.h"
 #include "format/trtllm_yaml.h"
 
 #ifdef EPLB_HAVE_YAML
-#define READS EPLB_FORMAT_READS_PLACEMENT
+#define READS_PLACEMENT EPLB_FORMAT_READS_PLACEMENT
 #else
-#define READS 0u
+#define READS_PLACEMENT 0u
 #endif
 
 /* The engine's own limits. */
@@ -17,7 +19,7 @@
 #define MAX_SLOTS 65536
 
 /* One of the keys begins a line. */
-static bool probe(const eplb_probe *probe)
+static bool probe_placement(const eplb_probe *probe)
 {
     static const char *const keys[] = {
         "num_slots:", "layer_updates_per_iter:", "initial_global_assignments:"};
@@ -33,6 +35,12 @@ static bool probe(const eplb_probe *probe)
         line = newline != NULL ? newline + 1 : NULL;
     }
     return false;
+}
+
+static bool probe(const eplb_probe *probe)
+{
+    return probe->wanted == EPLB_FORMAT_READS_COUNTS ? eplb_trtllm_probe_counts(probe)
+                                                     : probe_placement(probe);
 }
 
 static eplb_status check_limits(const eplb_placement *placement, eplb_error *error)
@@ -71,8 +79,14 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
 
 const eplb_format eplb_format_trtllm = {
     .name = "trtllm",
-    .description = "TensorRT-LLM: initial_global_assignments of its load balancer, YAML",
-    .flags = READS | EPLB_FORMAT_WRITES_PLACEMENT | EPLB_FORMAT_MODEL_LAYER_IDS,
+    .description = "TensorRT-LLM: counts of its ranks, safetensors; initial_global_assignments of "
+                   "its load balancer, YAML",
+    .flags = EPLB_FORMAT_READS_COUNTS | READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT |
+             EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
+    .counts = {.open = eplb_trtllm_open_counts,
+               .next = eplb_trtllm_next_counts,
+               .close = eplb_trtllm_close_counts,
+               .probe_directory = eplb_trtllm_probe_directory},
     .placement = {.read = eplb_trtllm_read, .write = write_placement},
 };

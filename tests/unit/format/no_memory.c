@@ -27,10 +27,15 @@ static eplb_status read_load(const eplb_hooks *hooks, void *context)
 static void reading_counts_survives_each_failure(void **state)
 {
     (void)state;
-    static const char *const names[] = {"format/counts.csv", "format/counts.jsonl",
-                                        "format/steps.npy", "format/steps_fortran.npy",
-                                        "format/sglang_logical_count.json"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const names[] = {"format/counts.csv",
+                                        "format/counts.jsonl",
+                                        "format/steps.npy",
+                                        "format/steps_fortran.npy",
+                                        "format/sglang_logical_count.json",
+                                        "format/trtllm_stat",
+                                        "format/trtllm_stat/rank0.safetensors",
+                                        "format/vllm_load.safetensors"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         test_path path = test_data(names[i]);
         test_each_failing_allocation(read_counts, path.text);
         test_each_failing_allocation(read_load, path.text);
