@@ -465,6 +465,119 @@ def trtllm_maps(files):
     files.put("trtllm-deep.yaml", good + b"  5: " + b"[" * 20000 + b"\n")
 
 
+def tensors(header, data=b"", claim=None):
+    """A safetensors file; of the header a value, or its text."""
+    text = header if isinstance(header, bytes) else compact(header)
+    return struct.pack("<Q", len(text) if claim is None else claim) + text + data
+
+
+def tensor_traps(put, key, shape, dtype, size):
+    """What can be wrong in any safetensors file that holds one tensor, of four items."""
+    data = bytes(range(1, 5 * size))[: 4 * size] if dtype != "F32" else struct.pack("<4f", 1, 2, 3, 4)
+    good = {"dtype": dtype, "shape": shape, "data_offsets": [0, 4 * size]}
+    entry = compact(good)
+    put("header_cut", tensors({key: good}, data)[:20])
+    put("length_cut", tensors({key: good}, data)[:5])
+    put("header_2_60", tensors({key: good}, data, 2**60))
+    put("header_2_64", tensors({key: good}, data, 2**64 - 1))
+    put("header_none", tensors(b"", data))
+    put("header_list", tensors(b"[]", data))
+    put("header_deep", tensors(b'{"a":' + b"[" * 100000, data))
+    put("header_behind", tensors(compact({key: good}) + b"x", data))
+    put("data_cut", tensors({key: good}, data[:-1]))
+    put("data_behind", tensors({key: good}, data + b"\0"))
+    put("key_twice", tensors(b'{"%s":%s,"%s":%s}' % (key.encode(), entry, key.encode(), entry), data))
+    put("surrogate", tensors(b'{"\\ud800":%s}' % entry, data))
+    put("zero_byte", tensors(b'{"%s\0":%s}' % (key.encode(), entry), data))
+    changes = {
+        "dtype_unknown": {"dtype": "Q7"},
+        "dtype_number": {"dtype": 7},
+        "dtype_bool": {"dtype": "BOOL"},
+        "shape_2_60": {"shape": [2**60]},
+        "shape_overflow": {"shape": [2**32, 2**32]},
+        "shape_negative": {"shape": [-2]},
+        "shape_word": {"shape": ["two"]},
+        "shape_number": {"shape": 4},
+        "shape_smaller": {"shape": [1]},
+        "offsets_turned": {"data_offsets": [4 * size, 0]},
+        "offsets_2_60": {"data_offsets": [2**60, 2**60 + 4 * size]},
+        "offsets_outside": {"data_offsets": [1, 4 * size + 1]},
+        "offsets_three": {"data_offsets": [0, size, 4 * size]},
+        "offsets_negative": {"data_offsets": [-4 * size, 0]},
+        "offsets_fraction": {"data_offsets": [0.5, 4 * size]},
+    }
+    for change, values in changes.items():
+        put(change, tensors({key: {**good, **values}}, data))
+    for missing in good:
+        put(f"{missing}_missing", tensors({key: {k: v for k, v in good.items() if k != missing}}, data))
+
+
+@section
+def vllm_load(files):
+    files.put("vllm_load-recorded.safetensors", files.read("format/vllm_load.safetensors"))
+
+    def put(name, data):
+        files.put(f"vllm_load-{name}.safetensors", data)
+
+    tensor_traps(put, "m", [2, 2], "F32", 4)
+    entry = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
+    for name, value in {"nan": float("nan"), "infinity": float("inf"), "negative": -1.0}.items():
+        known = {"__metadata__": {"version": "1"}, "m": entry}
+        put(name, tensors(known, struct.pack("<4f", 1, 2, 3, value)))
+    put("dimensions_3", tensors({"m": {**entry, "shape": [1, 2, 2]}}, bytes(16)))
+    put("version_2", tensors({"__metadata__": {"version": "2"}, "m": entry}, bytes(16)))
+    put("metadata_number", tensors({"__metadata__": {"version": 1}, "m": entry}, bytes(16)))
+
+
+@section
+def trtllm_recordings(files):
+    info = {"num_experts": 4, "num_experts_per_token": 2}
+
+    def rank(iterations, layers=(3,), experts=4):
+        header = {}
+        data = b""
+        for iteration in iterations:
+            for layer in layers:
+                row = struct.pack(f"<{experts}q", *range(1, experts + 1))
+                place = [len(data), len(data) + len(row)]
+                header[f"{iteration}_{layer}"] = {"dtype": "I64", "shape": [experts], "data_offsets": place}
+                data += row
+        return tensors(header, data)
+
+    def put(name, ranks, meta=None, extra=()):
+        for file, data in {"meta_info.json": compact(info) if meta is None else meta, **ranks, **dict(extra)}.items():
+            if data is not None:
+                files.put(f"trtllm_recording-{name}/{file}", data)
+
+    good = {f"rank{r}.safetensors": rank([7, 8]) for r in (0, 1)}
+    put("good", good)
+    put("meta_missing", good, extra={"meta_info.json": None})
+    put("meta_cut", good, compact(info)[:10])
+    put("meta_list", good, b"[]")
+    put("meta_key_missing", good, b'{"num_experts_per_token":2}')
+    put("meta_experts_2_60", good, b'{"num_experts":1152921504606846976,"num_experts_per_token":2}')
+    put("meta_experts_negative", good, b'{"num_experts":-4,"num_experts_per_token":2}')
+    put("meta_experts_fewer", good, b'{"num_experts":3,"num_experts_per_token":2}')
+    put("meta_key_twice", good, b'{"num_experts":4,"num_experts":4,"num_experts_per_token":2}')
+    put("rank_missing", {"rank0.safetensors": good["rank0.safetensors"], "rank2.safetensors": rank([7, 8])})
+    put("no_ranks", {})
+    put("iteration_missing", {**good, "rank1.safetensors": rank([7, 9])})
+    put("iteration_cut", {**good, "rank1.safetensors": rank([7])})
+    put("layer_missing", {"rank0.safetensors": rank([7, 8], (3, 4)), "rank1.safetensors": rank([7, 8])})
+    put("experts_differ", {**good, "rank1.safetensors": rank([7, 8], (3,), 5)})
+    put("empty_rank", {**good, "rank1.safetensors": b""})
+
+    def put_rank(name, data):
+        put(f"rank_{name}", {"rank0.safetensors": data})
+
+    tensor_traps(put_rank, "7_3", [4], "I64", 8)
+    entry = {"dtype": "I64", "shape": [4], "data_offsets": [0, 32]}
+    for key in ("7", "7_", "_3", "a_3", "7_3_1", "-7_3", "7_-3", "07_3", "7_1024", "99999999999999999999_3"):
+        put_rank(f"key_{key.replace('-', 'minus')}", tensors({key: entry}, bytes(32)))
+    put_rank("count_negative", tensors({"7_3": entry}, struct.pack("<4q", 1, 2, 3, -1)))
+    put_rank("count_above_2_53", tensors({"7_3": entry}, struct.pack("<4q", 1, 2, 3, 2**53 + 1)))
+
+
 @section
 def omni_maps(files):
     text = b"4 1 3\n1 1 0\n0 1 1\n1 0 1\n1 1 0\n"
