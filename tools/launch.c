@@ -25,6 +25,10 @@ static const launch_hint hints[] = {
      "; loading a map into vLLM is an open change there "
      "(vllm-project/vllm#49572)",
      false},
+    {"vllm_mapping", "Written to ",
+     "; loading a mapping into vLLM is an open change there "
+     "(vllm-project/vllm#41141)",
+     false},
 };
 
 /* What stands for itself in a shell, in JSON and in YAML. */

@@ -74,8 +74,9 @@ typedef struct eplb_read_options {
     int32_t max_layers;  /* rows of a step, and layer ids in counts are below it; default 1024 */
     int32_t max_experts; /* counts of a row, and expert ids are below it; default 4096 */
     int32_t max_slots;   /* slots of a layer; default 1048576 */
-    int64_t max_bytes;   /* a placement file or a snapshot; default 256 MiB. Other counts have no
-                          * limit: they stream. */
+    int64_t max_bytes;   /* a placement file or a snapshot, and, of recordings with maps, a list of
+                          * one step in memory; default 256 MiB. Other counts have no limit: they
+                          * stream. */
 
     /* Which array of a file that has several, such as .npz, by its name; NULL (default): there must
      * be one only. Borrowed until the file is closed. */
@@ -107,7 +108,8 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * TensorRT-LLM's, and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
  * more than one, fits. `path` is copied. Memory: one row and a buffer of 128 KiB, whatever the size
  * of the file (a column-major .npy needs a window of up to 4 KiB for each expert, at most 16 MiB in
- * all, and a snapshot lies in memory whole).
+ * all, a snapshot lies in memory whole, and of recordings with maps the counts and the map of a
+ * step).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,
@@ -139,8 +141,8 @@ EPLB_API const eplb_format *eplb_counts_format(const eplb_counts_reader *reader)
 
 /*
  * Reads a placement. The result has the shape that the file says and may still break the rules of
- * eplb_placement_validate: an editor of broken maps must be able to read them. `format` (may be
- * NULL) gets the format that was recognised.
+ * eplb_placement_validate: an editor of broken maps must be able to read them. Of a recording with
+ * maps it is the last one. `format` (may be NULL) gets the format that was recognised.
  */
 EPLB_API eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks *hooks,
                                          const char *path, const eplb_read_options *options,

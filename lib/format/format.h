@@ -23,7 +23,12 @@
     X(trtllm)                                                                                      \
     X(ascend)                                                                                      \
     X(vllm)                                                                                        \
+    X(vllm_mapping)                                                                                \
+    X(vllm_stats)                                                                                  \
+    X(vllm_dump)                                                                                   \
     X(omni)                                                                                        \
+    X(fastdeploy)                                                                                  \
+    X(lmdeploy)                                                                                    \
     X(snapshot)
 
 /* An open file that is being read. `options` are complete and checked; options.experts is how many

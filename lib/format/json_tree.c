@@ -109,25 +109,53 @@ size_t eplb_json_length(const cJSON *list)
     return length;
 }
 
-eplb_status eplb_json_integers(const cJSON *list, const char *name, const char *where,
-                               int32_t length, int32_t *values, eplb_error *error)
+eplb_status eplb_json_integers_of(const cJSON *list, const char *items, const char *name,
+                                  const char *where, int32_t length, int32_t *values,
+                                  eplb_error *error)
 {
     if (!cJSON_IsArray(list)) {
         return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s is not a list", name, where);
     }
     size_t found = eplb_json_length(list);
     if (found != (size_t)length) {
-        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s: %zu slots, expected %d", name,
-                              where, found, length);
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s: %zu %s, expected %d", name, where,
+                              found, items, length);
     }
-    int32_t slot = 0;
+    int32_t index = 0;
     for (const cJSON *item = list->child; item != NULL; item = item->next) {
         if (!is_integer(item)) {
             return eplb_error_set(error, EPLB_ERROR_PARSE,
-                                  "%s: %s: slot %d is not an integer of 32 bits", name, where,
-                                  slot);
+                                  "%s: %s: %.*s %d is not an integer of 32 bits", name, where,
+                                  (int)strlen(items) - 1, items, index);
         }
-        values[slot++] = (int32_t)item->valuedouble;
+        values[index++] = (int32_t)item->valuedouble;
+    }
+    return EPLB_OK;
+}
+
+eplb_status eplb_json_integers(const cJSON *list, const char *name, const char *where,
+                               int32_t length, int32_t *values, eplb_error *error)
+{
+    return eplb_json_integers_of(list, "slots", name, where, length, values, error);
+}
+
+/* The length of the first row becomes memory for each of them only when all are as long. */
+static eplb_status check_rows(const cJSON *list, const char *name, size_t *slots, eplb_error *error)
+{
+    int32_t layer = 0;
+    *slots = 0;
+    for (const cJSON *row = list->child; row != NULL; row = row->next) {
+        if (!cJSON_IsArray(row)) {
+            return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: layer %d is not a list", name,
+                                  layer);
+        }
+        size_t length = eplb_json_length(row);
+        *slots = row == list->child ? length : *slots;
+        if (length != *slots) {
+            return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: layer %d: %zu slots, expected %zu",
+                                  name, layer, length, *slots);
+        }
+        layer++;
     }
     return EPLB_OK;
 }
@@ -135,14 +163,13 @@ eplb_status eplb_json_integers(const cJSON *list, const char *name, const char *
 eplb_status eplb_json_rows(const cJSON *list, const eplb_read_options *options, eplb_map *map,
                            eplb_error *error)
 {
-    const cJSON *first = list->child;
-    if (first != NULL && !cJSON_IsArray(first)) {
-        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: layer 0 is not a list", map->name);
+    size_t slots;
+    eplb_status status = check_rows(list, map->name, &slots, error);
+    if (status == EPLB_OK) {
+        status = eplb_map_shape(map, options, eplb_json_length(list), slots, error);
     }
-    eplb_status status = eplb_map_shape(map, options, eplb_json_length(list),
-                                        first != NULL ? eplb_json_length(first) : 0, error);
     int32_t layer = 0;
-    for (const cJSON *row = first; row != NULL && status == EPLB_OK; row = row->next) {
+    for (const cJSON *row = list->child; row != NULL && status == EPLB_OK; row = row->next) {
         char where[32];
         snprintf(where, sizeof(where), "layer %d", layer);
         status =

@@ -33,6 +33,12 @@ size_t eplb_json_length(const cJSON *list);
 eplb_status eplb_json_integers(const cJSON *list, const char *name, const char *where,
                                int32_t length, int32_t *values, eplb_error *error);
 
+/* The same where the integers are not of slots: `items` is what errors call them, in the plural
+ * with an "s" at its end. */
+eplb_status eplb_json_integers_of(const cJSON *list, const char *items, const char *name,
+                                  const char *where, int32_t length, int32_t *values,
+                                  eplb_error *error);
+
 /* Reads a list of rows, [layers][slots], into the map. */
 eplb_status eplb_json_rows(const cJSON *list, const eplb_read_options *options, eplb_map *map,
                            eplb_error *error);

@@ -36,31 +36,10 @@ static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
     return status == EPLB_OK ? eplb_input_skip_bom(&reading->input, error) : status;
 }
 
-/* Steps over line ends; *next is the first byte of the next line with content, or the end. */
-static eplb_status skip_line_ends(eplb_scanner *scanner, int *next, eplb_error *error)
-{
-    eplb_status status = eplb_scan_peek(scanner, next, error);
-    while (status == EPLB_OK && *next == '\n') {
-        eplb_input_newline(scanner->input, scanner->input->cursor++);
-        status = eplb_scan_peek(scanner, next, error);
-    }
-    return status;
-}
-
-static eplb_status first_time(const eplb_scanner *scanner, bool *has, const char *key,
-                              eplb_error *error)
-{
-    if (*has) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "second key '%s'", key);
-    }
-    *has = true;
-    return EPLB_OK;
-}
-
 static eplb_status read_layer(eplb_scanner *scanner, int32_t max_layers, record *line,
                               eplb_error *error)
 {
-    eplb_status status = first_time(scanner, &line->has_layer, "layer", error);
+    eplb_status status = eplb_scan_first_time(scanner, &line->has_layer, "layer", error);
     if (status == EPLB_OK) {
         status = eplb_scan_integer(scanner, "layer", max_layers - 1, &line->layer, error);
     }
@@ -72,7 +51,7 @@ static eplb_status read_layer(eplb_scanner *scanner, int32_t max_layers, record 
 
 static eplb_status read_counts(jsonl *self, int32_t max_experts, record *line, eplb_error *error)
 {
-    eplb_status status = first_time(&self->scanner, &line->has_counts, "counts", error);
+    eplb_status status = eplb_scan_first_time(&self->scanner, &line->has_counts, "counts", error);
     if (status == EPLB_OK) {
         status = eplb_scan_expect(&self->scanner, '[', "'[': a list of counts", error);
     }
@@ -90,7 +69,7 @@ static eplb_status read_member(jsonl *self, const eplb_read_options *options, co
         return read_layer(&self->scanner, options->max_layers, line, error);
     }
     if (strcmp(key, "step") == 0) {
-        eplb_status status = first_time(&self->scanner, &line->has_step, key, error);
+        eplb_status status = eplb_scan_first_time(&self->scanner, &line->has_step, key, error);
         return status == EPLB_OK ? eplb_scan_integer(&self->scanner, "step", EPLB_EXACT_INTEGER,
                                                      &line->step, error)
                                  : status;
@@ -125,14 +104,7 @@ static eplb_status check_line(jsonl *self, const eplb_read_options *options, con
     }
     eplb_status status =
         eplb_scan_check_width(scanner, self->row.length, options->experts, &self->width, error);
-    int next = '\n';
-    if (status == EPLB_OK) {
-        status = eplb_scan_peek(&self->scanner, &next, error);
-    }
-    if (status == EPLB_OK && next != '\n' && next != EPLB_SCAN_END) {
-        status = eplb_scan_unexpected(scanner, next, "the end of the line", error);
-    }
-    return status;
+    return status == EPLB_OK ? eplb_scan_line_end(&self->scanner, error) : status;
 }
 
 static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
@@ -140,7 +112,7 @@ static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb
     jsonl *self = reading->state;
     self->scanner.layer = -1;
     int next;
-    eplb_status status = skip_line_ends(&self->scanner, &next, error);
+    eplb_status status = eplb_scan_next_line(&self->scanner, &next, error);
     if (status == EPLB_OK && next == EPLB_SCAN_END) {
         return self->width > 0 ? EPLB_END
                                : eplb_scan_fail(&self->scanner, EPLB_ERROR_PARSE, error,

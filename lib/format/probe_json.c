@@ -31,14 +31,27 @@ bool eplb_probe_json_key(const eplb_probe *probe, const char *key)
     return found;
 }
 
-bool eplb_probe_json_list(const eplb_probe *probe)
+/* The byte behind the '[' that the content begins with; EPLB_SCAN_END: it does not. */
+static int first_in_list(const eplb_probe *probe)
 {
     eplb_input input;
     eplb_scanner scanner;
-    int next = 0;
-    bool fits = start_probe(probe, '[', &input, &scanner) &&
-                eplb_scan_peek(&scanner, &next, NULL) == EPLB_OK &&
-                (next == '[' || next == '-' || (next >= '0' && next <= '9'));
+    int next = EPLB_SCAN_END;
+    if (!start_probe(probe, '[', &input, &scanner) ||
+        eplb_scan_peek(&scanner, &next, NULL) != EPLB_OK) {
+        next = EPLB_SCAN_END;
+    }
     eplb_scanner_close(&scanner);
-    return fits;
+    return next;
+}
+
+bool eplb_probe_json_list(const eplb_probe *probe)
+{
+    int first = first_in_list(probe);
+    return first == '[' || first == '-' || (first >= '0' && first <= '9');
+}
+
+bool eplb_probe_json_rows(const eplb_probe *probe)
+{
+    return first_in_list(probe) == '[';
 }

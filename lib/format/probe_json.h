@@ -11,4 +11,7 @@ bool eplb_probe_json_key(const eplb_probe *probe, const char *key);
 /* Whether the content begins with a JSON array of numbers, or of arrays. */
 bool eplb_probe_json_list(const eplb_probe *probe);
 
+/* Whether it begins with a JSON array of arrays. */
+bool eplb_probe_json_rows(const eplb_probe *probe);
+
 #endif

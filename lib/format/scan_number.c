@@ -121,20 +121,39 @@ static int32_t scan_plain_counts(eplb_input *input, double *values, int32_t room
     return count;
 }
 
-static eplb_status too_many_counts(eplb_scanner *scanner, int32_t limit, eplb_error *error)
+static eplb_status too_many(eplb_scanner *scanner, bool ids, int32_t limit, eplb_error *error)
 {
-    return eplb_scan_fail(scanner, EPLB_ERROR_LIMIT, error, "more than %d counts in a row", limit);
+    return eplb_scan_fail(scanner, EPLB_ERROR_LIMIT, error, "more than %d %s in a row", limit,
+                          ids ? "slots" : "counts");
 }
 
-/* Reads one count that scan_plain_counts left, and what follows it. */
-static eplb_status scan_any_count(eplb_scanner *scanner, eplb_counts_buffer *row, bool *more,
-                                  eplb_error *error)
+/* Reads "-1" if that is next, a slot without an expert. */
+static eplb_status scan_empty_slot(eplb_scanner *scanner, bool *found, eplb_error *error)
+{
+    eplb_input *input = scanner->input;
+    eplb_status status = eplb_input_need(input, 3, error);
+    size_t unread = eplb_input_unread(input);
+    *found = status == EPLB_OK && unread >= 2 && memcmp(input->cursor, "-1", 2) == 0 &&
+             (unread == 2 || ends_token[(unsigned char)input->cursor[2]]);
+    input->cursor += *found ? 2 : 0;
+    return status;
+}
+
+/* Reads one number that scan_plain_counts left, and what follows it. */
+static eplb_status scan_any_count(eplb_scanner *scanner, eplb_counts_buffer *row, bool ids,
+                                  bool *more, eplb_error *error)
 {
     eplb_token token;
     bool integer;
+    bool empty = false;
+    double *value = &row->values[row->length];
     scanner->expert = row->length;
-    eplb_status status =
-        scan_number(scanner, "", &row->values[row->length], &integer, &token, error);
+    eplb_status status = ids ? scan_empty_slot(scanner, &empty, error) : EPLB_OK;
+    if (empty) {
+        *value = -1.0;
+    } else if (status == EPLB_OK) {
+        status = scan_number(scanner, "", value, &integer, &token, error);
+    }
     scanner->expert = -1;
     if (status == EPLB_OK) {
         row->length++;
@@ -143,8 +162,8 @@ static eplb_status scan_any_count(eplb_scanner *scanner, eplb_counts_buffer *row
     return status;
 }
 
-eplb_status eplb_scan_counts(eplb_scanner *scanner, eplb_counts_buffer *row, int32_t limit,
-                             eplb_error *error)
+static eplb_status scan_row(eplb_scanner *scanner, eplb_counts_buffer *row, int32_t limit, bool ids,
+                            eplb_error *error)
 {
     row->length = 0;
     bool more = true;
@@ -159,7 +178,7 @@ eplb_status eplb_scan_counts(eplb_scanner *scanner, eplb_counts_buffer *row, int
             return EPLB_OK;
         }
         if (row->length == limit) {
-            return too_many_counts(scanner, limit, error);
+            return too_many(scanner, ids, limit, error);
         }
         if (!eplb_counts_buffer_grow(row, &scanner->input->hooks, limit)) {
             return eplb_out_of_memory(error);
@@ -168,13 +187,35 @@ eplb_status eplb_scan_counts(eplb_scanner *scanner, eplb_counts_buffer *row, int
                                           row->capacity - row->length);
         row->length += plain;
         if (plain == 0) {
-            status = scan_any_count(scanner, row, &more, error);
+            status = scan_any_count(scanner, row, ids, &more, error);
         }
         if (status != EPLB_OK) {
             return status;
         }
     }
     return EPLB_OK;
+}
+
+eplb_status eplb_scan_counts(eplb_scanner *scanner, eplb_counts_buffer *row, int32_t limit,
+                             eplb_error *error)
+{
+    return scan_row(scanner, row, limit, false, error);
+}
+
+eplb_status eplb_scan_ids(eplb_scanner *scanner, eplb_counts_buffer *row, int32_t limit,
+                          int32_t experts, eplb_status beyond, eplb_error *error)
+{
+    eplb_status status = scan_row(scanner, row, limit, true, error);
+    for (int32_t s = 0; s < row->length && status == EPLB_OK; s++) {
+        double id = row->values[s];
+        bool is_beyond = id >= experts;
+        if (is_beyond || id != (double)(int32_t)id) {
+            status = eplb_scan_fail(scanner, is_beyond ? beyond : EPLB_ERROR_PARSE, error,
+                                    "%s %d: expert %.17g not in 0..%d (or -1 for an empty slot)",
+                                    scanner->item, s, id, experts - 1);
+        }
+    }
+    return status;
 }
 
 eplb_status eplb_scan_check_width(const eplb_scanner *scanner, int32_t length, int32_t experts,

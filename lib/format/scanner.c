@@ -7,7 +7,8 @@
 
 eplb_status eplb_scanner_init(eplb_scanner *scanner, eplb_input *input, eplb_error *error)
 {
-    *scanner = (eplb_scanner){.input = input, .step = -1, .layer = -1, .expert = -1};
+    *scanner =
+        (eplb_scanner){.input = input, .step = -1, .layer = -1, .expert = -1, .item = "expert"};
     scanner->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     return scanner->c_locale != (locale_t)0 ? EPLB_OK : eplb_out_of_memory(error);
 }
@@ -26,7 +27,8 @@ static void describe_place(const eplb_scanner *scanner, char *text, size_t size)
     const struct {
         const char *word;
         int64_t number;
-    } parts[] = {{"step", scanner->step}, {"layer", scanner->layer}, {"expert", scanner->expert}};
+    } parts[] = {
+        {"step", scanner->step}, {"layer", scanner->layer}, {scanner->item, scanner->expert}};
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -129,6 +131,36 @@ eplb_status eplb_scan_either(eplb_scanner *scanner, char wanted, char otherwise,
     }
     scanner->input->cursor++;
     return EPLB_OK;
+}
+
+eplb_status eplb_scan_first_time(const eplb_scanner *scanner, bool *has, const char *key,
+                                 eplb_error *error)
+{
+    if (*has) {
+        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "second key '%s'", key);
+    }
+    *has = true;
+    return EPLB_OK;
+}
+
+eplb_status eplb_scan_next_line(eplb_scanner *scanner, int *next, eplb_error *error)
+{
+    eplb_status status = eplb_scan_peek(scanner, next, error);
+    while (status == EPLB_OK && *next == '\n') {
+        eplb_input_newline(scanner->input, scanner->input->cursor++);
+        status = eplb_scan_peek(scanner, next, error);
+    }
+    return status;
+}
+
+eplb_status eplb_scan_line_end(eplb_scanner *scanner, eplb_error *error)
+{
+    int next;
+    eplb_status status = eplb_scan_peek(scanner, &next, error);
+    if (status == EPLB_OK && next != '\n' && next != EPLB_SCAN_END) {
+        status = eplb_scan_unexpected(scanner, next, "the end of the line", error);
+    }
+    return status;
 }
 
 eplb_status eplb_scan_finish(eplb_scanner *scanner, eplb_error *error)

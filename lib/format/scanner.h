@@ -28,6 +28,7 @@ typedef struct eplb_scanner {
     int64_t step;          /* what errors name; -1: nothing */
     int32_t layer;
     int32_t expert;
+    const char *item; /* what `expert` counts: "expert", or "slot" */
 } eplb_scanner;
 
 eplb_status eplb_scanner_init(eplb_scanner *scanner, eplb_input *input, eplb_error *error);
@@ -88,6 +89,22 @@ eplb_status eplb_scan_counts(eplb_scanner *scanner, eplb_counts_buffer *row, int
  * and has counts at all. 0 is an unknown width. */
 eplb_status eplb_scan_check_width(const eplb_scanner *scanner, int32_t length, int32_t experts,
                                   int32_t *width, eplb_error *error);
+
+/* Reads a row of a map in the same way: ids below `experts`, or -1 for an empty slot. An id beyond
+ * is `beyond`. */
+eplb_status eplb_scan_ids(eplb_scanner *scanner, eplb_counts_buffer *row, int32_t limit,
+                          int32_t experts, eplb_status beyond, eplb_error *error);
+
+/* Notes that a key was read; a second time is an error. */
+eplb_status eplb_scan_first_time(const eplb_scanner *scanner, bool *has, const char *key,
+                                 eplb_error *error);
+
+/* For documents of one line each. Steps over line ends: *next is the first byte of the next line
+ * with content, or the end. */
+eplb_status eplb_scan_next_line(eplb_scanner *scanner, int *next, eplb_error *error);
+
+/* Makes sure that nothing else is on the line. */
+eplb_status eplb_scan_line_end(eplb_scanner *scanner, eplb_error *error);
 
 /* Makes sure that nothing but white space follows. */
 eplb_status eplb_scan_finish(eplb_scanner *scanner, eplb_error *error);

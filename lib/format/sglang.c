@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* SGLang: counts (see sglang_counts.c), and the placement of --init-expert-location, a JSON object
- * with the one key `physical_to_logical_map`, [layers][slots], rows for all hidden layers. */
+/* SGLang: counts as JSON, an object with `logical_count`, [layers][experts] or
+ * [steps][layers][experts], and the placement of --init-expert-location, a JSON object with the one
+ * key `physical_to_logical_map`, [layers][slots]. Rows are all hidden layers. */
 #include "base/memory.h"
+#include "format/json_counts.h"
 #include "format/json_tree.h"
 #include "format/probe_json.h"
 #include "format/quote.h"
-#include "format/sglang_counts.h"
 
+static const char counts_key[] = "logical_count";
 static const char map_key[] = "physical_to_logical_map";
 
 static bool probe(const eplb_probe *probe)
 {
-    return eplb_probe_json_key(probe, probe->wanted == EPLB_FORMAT_READS_COUNTS ? "logical_count"
-                                                                                : map_key);
+    return eplb_probe_json_key(probe,
+                               probe->wanted == EPLB_FORMAT_READS_COUNTS ? counts_key : map_key);
+}
+
+static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
+{
+    return eplb_json_counts_open(reading, counts_key, true, error);
 }
 
 /* SGLang hands the keys on as arguments: it fails at one that it does not know. */
@@ -88,8 +95,6 @@ const eplb_format eplb_format_sglang = {
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT |
              EPLB_FORMAT_ALL_MODEL_LAYERS | EPLB_FORMAT_MODEL_LAYER_IDS,
     .probe = probe,
-    .counts = {.open = eplb_sglang_counts_open,
-               .next = eplb_sglang_counts_next,
-               .close = eplb_sglang_counts_close},
+    .counts = {.open = open_counts, .next = eplb_json_counts_next, .close = eplb_json_counts_close},
     .placement = {.read = read_placement, .write = write_placement},
 };

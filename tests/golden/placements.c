@@ -61,6 +61,16 @@ static void vllm_bytes_are_as_before(void **state)
     assert_golden(*state, "vllm", "../golden/placement.vllm.json");
 }
 
+static void vllm_mapping_bytes_are_as_before(void **state)
+{
+    assert_golden(*state, "vllm_mapping", "../golden/placement.vllm_mapping.jsonl");
+}
+
+static void fastdeploy_bytes_are_as_before(void **state)
+{
+    assert_golden(*state, "fastdeploy", "../golden/placement.fastdeploy.json");
+}
+
 static void omni_bytes_are_as_before(void **state)
 {
     assert_golden(*state, "omni", "../golden/placement.omni.npy");
@@ -68,4 +78,5 @@ static void omni_bytes_are_as_before(void **state)
 
 TEST_MAIN(IN_DIRECTORY(sglang_bytes_are_as_before), IN_DIRECTORY(trtllm_bytes_are_as_before),
           IN_DIRECTORY(ascend_bytes_are_as_before), IN_DIRECTORY(vllm_bytes_are_as_before),
-          IN_DIRECTORY(omni_bytes_are_as_before))
+          IN_DIRECTORY(vllm_mapping_bytes_are_as_before),
+          IN_DIRECTORY(fastdeploy_bytes_are_as_before), IN_DIRECTORY(omni_bytes_are_as_before))

@@ -41,4 +41,18 @@ static inline void assert_all_refused(const char *directory, const bad_file *fil
     assert_int_equal(failed, 0);
 }
 
+/* Reads a placement that is not kept. Nothing may be live afterwards. */
+static inline eplb_status read_map(const char *path, const eplb_read_options *options,
+                                   eplb_error *error)
+{
+    test_memory memory = {0};
+    eplb_hooks hooks = test_hooks(&memory);
+    eplb_placement *placement;
+    eplb_status status = eplb_placement_read(&placement, &hooks, path, options, NULL, error);
+    assert_true((placement != NULL) == (status == EPLB_OK));
+    eplb_placement_destroy(&placement);
+    assert_int_equal(memory.live, 0);
+    return status;
+}
+
 #endif

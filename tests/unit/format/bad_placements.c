@@ -147,18 +147,6 @@ static const bad_file trtllm[] = {
 };
 #endif
 
-static eplb_status read_map(const char *path, const eplb_read_options *options, eplb_error *error)
-{
-    test_memory memory = {0};
-    eplb_hooks hooks = test_hooks(&memory);
-    eplb_placement *placement;
-    eplb_status status = eplb_placement_read(&placement, &hooks, path, options, NULL, error);
-    assert_true((placement != NULL) == (status == EPLB_OK));
-    eplb_placement_destroy(&placement);
-    assert_int_equal(memory.live, 0);
-    return status;
-}
-
 static eplb_status read_bad(const char *path, const char *format, eplb_error *error)
 {
     eplb_read_options options = options_for(format);

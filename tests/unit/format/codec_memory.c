@@ -86,6 +86,8 @@ static void cjson_without_memory_is_no_parse_error(void **state)
     (void)state;
     assert_survives("format/sglang_placement.json");
     assert_survives("format/ascend_expert_map.json");
+    assert_survives("format/vllm_initial_mapping.jsonl");
+    assert_survives("format/fastdeploy_rearrange.json");
 }
 
 static void libyaml_without_memory_is_no_parse_error(void **state)

@@ -27,10 +27,16 @@ static eplb_status read_load(const eplb_hooks *hooks, void *context)
 static void reading_counts_survives_each_failure(void **state)
 {
     (void)state;
-    static const char *const names[] = {"format/counts.csv", "format/counts.jsonl",
-                                        "format/steps.npy", "format/steps_fortran.npy",
-                                        "format/sglang_logical_count.json"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const names[] = {"format/counts.csv",
+                                        "format/counts.jsonl",
+                                        "format/steps.npy",
+                                        "format/steps_fortran.npy",
+                                        "format/sglang_logical_count.json",
+                                        "format/vllm_stats.jsonl",
+                                        "format/vllm_dump.json",
+                                        "format/fastdeploy_rearrange.json",
+                                        "format/lmdeploy_statistic.json"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         test_path path = test_data(names[i]);
         test_each_failing_allocation(read_counts, path.text);
         test_each_failing_allocation(read_load, path.text);
@@ -66,15 +72,14 @@ static eplb_status read_placement(const eplb_hooks *hooks, void *context)
 static void reading_placements_survives_each_failure(void **state)
 {
     (void)state;
-    static const char *const names[] = {"format/sglang_placement.json",
-                                        "format/ascend_expert_map.json",
-                                        "format/trtllm_placement.yaml"};
+    static const char *const names[] = {
+        "format/sglang_placement.json",      "format/ascend_expert_map.json",
 #ifdef HAVE_YAML
-    int count = 3;
-#else
-    int count = 2;
+        "format/trtllm_placement.yaml",
 #endif
-    for (int i = 0; i < count; i++) {
+        "format/vllm_stats.jsonl",           "format/vllm_dump.json",
+        "format/vllm_initial_mapping.jsonl", "format/fastdeploy_rearrange.json"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         test_path path = test_data(names[i]);
         test_each_failing_allocation(read_placement, path.text);
     }
@@ -97,9 +102,10 @@ static eplb_status write_placement(const eplb_hooks *hooks, void *context)
 
 static void writing_survives_each_failure(void **state)
 {
-    static const char *const names[] = {"sglang", "ascend", "vllm", "trtllm"};
+    static const char *const names[] = {"sglang", "ascend",       "vllm",
+                                        "trtllm", "vllm_mapping", "fastdeploy"};
     eplb_placement *placement = make_recorded_placement();
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         test_path path = test_join(*state, names[i]);
         writing context = {placement, eplb_format_find(names[i]), path.text};
         test_each_failing_allocation(write_placement, &context);

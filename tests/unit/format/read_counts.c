@@ -116,6 +116,41 @@ static void sglang_has_the_total_behind_a_dense_layer(void **state)
     }
 }
 
+static void each_line_of_vllm_stats_is_folded_by_its_own_map(void **state)
+{
+    (void)state;
+    tally result;
+    read_fixture("format/vllm_stats.jsonl", "vllm_stats", &result);
+    assert_recording(&result);
+    read_fixture("format/vllm_stats_map_changes.jsonl", "vllm_stats", &result);
+    assert_recording(&result);
+}
+
+/* Its windows of two steps would count each token twice. */
+static void vllm_dump_has_the_recording_not_its_windows(void **state)
+{
+    (void)state;
+    tally result;
+    read_fixture("format/vllm_dump.json", "vllm_dump", &result);
+    assert_recording(&result);
+}
+
+static void fastdeploy_has_the_total(void **state)
+{
+    (void)state;
+    tally result;
+    read_fixture("format/fastdeploy_rearrange.json", "fastdeploy", &result);
+    assert_total(&result, 0);
+}
+
+static void lmdeploy_has_the_total(void **state)
+{
+    (void)state;
+    tally result;
+    read_fixture("format/lmdeploy_statistic.json", "lmdeploy", &result);
+    assert_total(&result, 0);
+}
+
 /* A row as a text: "step/layer: count count". */
 static void describe_row(void *context, const eplb_counts_row *row)
 {
@@ -160,6 +195,27 @@ static const struct {
      "\xEF\xBB\xBFstep,layer,expert,tokens\r\n 0 ,\t1, 0 , 2.5 \r\n\r\n  \r\n", "0/1: 2.5\n"},
     {"a layer that comes back", "csv", "layer,expert,tokens\n0,0,5\n1,0,6\n0,0,7",
      "0/0: 5\n0/1: 6\n0/0: 7\n"},
+    {"one row of floats", "lmdeploy", " [ [ 1.5 , 2 ] ] \r\n", "0/0: 1.5 2\n"},
+    {"the placement first", "fastdeploy",
+     "{\"ep_rank_to_expert_id_list\":[[0,1]],\"tokens_per_expert_stats_list\":[[3,4],[5,6]],"
+     "\"update_timestamp\":1}",
+     "0/0: 3 4\n0/1: 5 6\n"},
+    {"a map behind and before the load, more slots, and empty ones", "vllm_stats",
+     "\xEF\xBB\xBF{\"record_type\":\"eplb_note\",\"step\":{},\"expert_load\":7}\r\n\n"
+     "{\"expert_load\":[[5,0,0,5]],\"p2l_map\":[[0,1,2,0]],\"num_ranks\":2,\"step\":3,\"version\":"
+     "1,"
+     "\"record_type\":\"eplb_load_stats\",\"x\":[1]}\n{\"record_type\":\"other\"}\n"
+     "{\"p2l_map\": [ [ -1 , 1, 2,0, 1,-1 ] ] ,\"record_type\":\"eplb_load_stats\","
+     "\"expert_load\":[[ 0,5.5,1 ,0,5,0]],\"num_ranks\":3,\"step\":2,\"version\":1}",
+     "3/0: 10 0 0\n2/0: 0 10.5 1\n"},
+    {"metadata behind the snapshots", "vllm_dump",
+     "{\"snapshots\":[{\"physical_to_logical_map\":[[1,0],[0,1]],\"latest_expert_load\":[[1,2],[3,"
+     "4]],\"step\":9}],\"metadata\":{\"x\":[],\"num_moe_layers\":2,\"num_logical_experts\":2}}",
+     "9/0: 2 1\n9/1: 3 4\n"},
+    {"an expert without a replica, as the metadata tell", "vllm_dump",
+     "{\"metadata\":{\"num_logical_experts\":3},\n\"snapshots\":[{\"step\":0,"
+     "\"latest_expert_load\":[[1,2]],\"physical_to_logical_map\":[[1,0]]}]}",
+     "0/0: 2 1 0\n"},
 };
 
 static void unusual_forms_are_read(void **state)
@@ -236,5 +292,8 @@ TEST_MAIN(cmocka_unit_test(csv_has_the_recording), cmocka_unit_test(jsonl_has_th
           cmocka_unit_test(npy_has_the_recording), cmocka_unit_test(fortran_npy_has_the_recording),
           cmocka_unit_test(big_endian_npy_has_the_total), cmocka_unit_test(float_npy_has_the_total),
           cmocka_unit_test(sglang_has_the_total_behind_a_dense_layer),
+          cmocka_unit_test(each_line_of_vllm_stats_is_folded_by_its_own_map),
+          cmocka_unit_test(vllm_dump_has_the_recording_not_its_windows),
+          cmocka_unit_test(fastdeploy_has_the_total), cmocka_unit_test(lmdeploy_has_the_total),
           IN_DIRECTORY(unusual_forms_are_read), IN_DIRECTORY(rows_longer_than_the_buffer_are_whole),
           IN_DIRECTORY(reading_goes_not_on_after_an_error))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "maps.h"
 
-/* Whether the formats of a map read without libyaml. */
+/* Formats that are read and written; trtllm is read with libyaml. */
+static const char *const map_formats[] = {"sglang", "ascend", "vllm", "vllm_mapping", "fastdeploy",
 #ifdef HAVE_YAML
-static const char *const map_formats[] = {"sglang", "ascend", "vllm", "trtllm"};
-#else
-static const char *const map_formats[] = {"sglang", "ascend", "vllm"};
+                                          "trtllm"
 #endif
+};
 enum { MAP_FORMATS = sizeof(map_formats) / sizeof(map_formats[0]) };
 
 static eplb_placement *read_map(const char *path, const char *format)
@@ -69,6 +69,52 @@ static void trtllm_keys_are_model_layer_ids(void **state)
     assert_int_equal(eplb_placement_model_layers(placement), 0);
     eplb_placement_destroy(&placement);
 #endif
+}
+
+static void vllm_mapping_keys_are_indices_of_moe_layers(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/vllm_initial_mapping.jsonl");
+    eplb_placement *placement = read_map(path.text, "vllm_mapping");
+    assert_recorded(placement, 0);
+    assert_int_equal(eplb_placement_layer_ids(placement)[2], 2);
+    assert_int_equal(eplb_placement_model_layers(placement), 0);
+    eplb_placement_destroy(&placement);
+}
+
+static void fastdeploy_has_the_map(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/fastdeploy_rearrange.json");
+    eplb_placement *placement = read_map(path.text, "fastdeploy");
+    assert_recorded(placement, 0);
+    eplb_placement_destroy(&placement);
+}
+
+/* The rows of the last map of vllm_stats_map_changes.jsonl. */
+static const int32_t changed_map[LAYERS][SLOTS] = {{4, 1, 2, 3, 0, 0, 5, 6, 0, 7, 3, 5},
+                                                   {3, 2, 1, 2, 0, 7, 2, 4, 5, 6, 7, 1},
+                                                   {4, 4, 1, 5, 2, 0, 3, 6, 4, 7, 0, 4}};
+
+/* What runs now is the last map, and the file says on how many ranks. */
+static void the_last_map_of_a_recording_is_the_placement(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"format/vllm_stats_map_changes.jsonl",
+                                        "format/vllm_stats.jsonl", "format/vllm_dump.json"};
+    for (int i = 0; i < 3; i++) {
+        test_path path = test_data(names[i]);
+        eplb_placement *placement;
+        eplb_error error;
+        assert_ok(eplb_placement_read(&placement, NULL, path.text, NULL, NULL, &error), &error);
+        assert_int_equal(eplb_cluster_gpus(eplb_placement_cluster(placement)), GPUS);
+        assert_int_equal(eplb_placement_experts(placement), EXPERTS);
+        for (int32_t l = 0; l < LAYERS; l++) {
+            assert_memory_equal(eplb_placement_row(placement, l),
+                                i == 0 ? changed_map[l] : recorded_map[l], sizeof(changed_map[l]));
+        }
+        eplb_placement_destroy(&placement);
+    }
 }
 
 /* Writes a placement as a format and reads it again. */
@@ -134,6 +180,35 @@ static void one_list_is_one_layer(void **state)
     eplb_placement_destroy(&placement);
 }
 
+static void layers_of_a_mapping_may_be_in_any_order(void **state)
+{
+    eplb_placement *placement =
+        read_text(*state,
+                  "{\"initial_global_assignments\":{\"1\":[1,0,1],\"0\":[0,1,-1]},\"num_slots\":3,"
+                  "\"num_redundant_experts\":1,\"version\":1,\"record_type\":\"eplb_initial_"
+                  "mapping\",\"x\":1}\n",
+                  2, 3);
+    assert_int_equal(eplb_placement_layers(placement), 2);
+    assert_int_equal(eplb_placement_experts(placement), 2);
+    assert_int_equal(eplb_placement_row(placement, 0)[0], 0);
+    assert_int_equal(eplb_placement_row(placement, 0)[2], -1);
+    assert_int_equal(eplb_placement_row(placement, 1)[0], 1);
+    eplb_placement_destroy(&placement);
+}
+
+/* The engine's own order of an expert's slots need not be the ascending one. */
+static void slots_of_an_expert_may_be_in_any_order(void **state)
+{
+    eplb_placement *placement = read_text(
+        *state,
+        "{\"ep_rank_to_expert_id_list\":[[0,1,-1,0]],\"expert_in_rank_num_list\":[[2,1,0]],"
+        "\"expert_id_to_ep_rank_array\":[[[3,0],[1,-1],[-1,-1]]]}",
+        0, 2);
+    assert_int_equal(eplb_placement_experts(placement), 3);
+    assert_int_equal(eplb_placement_row(placement, 0)[2], -1);
+    eplb_placement_destroy(&placement);
+}
+
 static void yaml_may_be_in_other_styles_and_orders(void **state)
 {
 #ifdef HAVE_YAML
@@ -165,7 +240,12 @@ static void nothing_to_read_is_an_argument_error(void **state)
 
 TEST_MAIN(cmocka_unit_test(sglang_rows_are_all_layers_of_the_model),
           cmocka_unit_test(ascend_says_its_gpus), cmocka_unit_test(trtllm_keys_are_model_layer_ids),
+          cmocka_unit_test(vllm_mapping_keys_are_indices_of_moe_layers),
+          cmocka_unit_test(fastdeploy_has_the_map),
+          cmocka_unit_test(the_last_map_of_a_recording_is_the_placement),
           IN_DIRECTORY(a_map_survives_every_pair_of_formats),
           IN_DIRECTORY(broken_maps_of_sound_shape_are_read), IN_DIRECTORY(one_list_is_one_layer),
+          IN_DIRECTORY(layers_of_a_mapping_may_be_in_any_order),
+          IN_DIRECTORY(slots_of_an_expert_may_be_in_any_order),
           IN_DIRECTORY(yaml_may_be_in_other_styles_and_orders),
           cmocka_unit_test(nothing_to_read_is_an_argument_error))

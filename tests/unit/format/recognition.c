@@ -7,6 +7,12 @@
 #define NPZ ""
 #endif
 
+#ifdef HAVE_YAML
+#define TRTLLM "trtllm, "
+#else
+#define TRTLLM ""
+#endif
+
 static void assert_counts_refused(const char *path, const eplb_read_options *options,
                                   eplb_status expected, const char *part)
 {
@@ -17,7 +23,7 @@ static void assert_counts_refused(const char *path, const eplb_read_options *opt
 
 static void what_is_no_file_of_counts_names_the_known_formats(void **state)
 {
-    static const char *const contents[] = {"hello\n",  "{\"a\":1}", "[[1,2]]",
+    static const char *const contents[] = {"hello\n",  "{\"a\":1}", "[1,2]",
                                            "\x93NUMP", "{",         "\xEF\xBB\xBF"};
     test_path path = test_join(*state, "f");
     for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
@@ -25,7 +31,7 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
         assert_counts_refused(path.text, NULL, EPLB_ERROR_PARSE,
                               "f: the content is of no known format of counts (sglang, npy, " NPZ
                               "csv, "
-                              "jsonl, snapshot)");
+                              "jsonl, vllm_stats, vllm_dump, fastdeploy, lmdeploy, snapshot)");
     }
 }
 
@@ -37,12 +43,9 @@ static void what_is_no_placement_names_the_known_formats(void **state)
     eplb_error error;
     assert_status(eplb_placement_read(&placement, NULL, path.text, NULL, NULL, &error),
                   EPLB_ERROR_PARSE, &error);
-#ifdef HAVE_YAML
-    assert_contains(error.message,
-                    "no known format of placements (sglang, trtllm, ascend, vllm, omni)");
-#else
-    assert_contains(error.message, "no known format of placements (sglang, ascend, vllm, omni)");
-#endif
+    assert_contains(error.message, "no known format of placements (sglang, " TRTLLM
+                                   "ascend, vllm, vllm_mapping, vllm_stats, vllm_dump, omni, "
+                                   "fastdeploy)");
     assert_null(placement);
 }
 
@@ -58,6 +61,56 @@ static void content_that_fits_two_formats_needs_a_choice(void **state)
     assert_ok(read_rows(path.text, &options, NULL, NULL, &error), &error);
     options = options_for("sglang");
     assert_ok(read_rows(path.text, &options, NULL, NULL, &error), &error);
+}
+
+static eplb_status read_wanted(const char *path, uint32_t wanted, const char *format,
+                               eplb_error *error)
+{
+    eplb_read_options options = options_for(format);
+    eplb_placement *placement = NULL;
+    eplb_status status = wanted == EPLB_FORMAT_READS_COUNTS
+                             ? read_rows(path, &options, NULL, NULL, error)
+                             : eplb_placement_read(&placement, NULL, path, &options, NULL, error);
+    eplb_placement_destroy(&placement);
+    return status;
+}
+
+/* Records of vLLM are known by their type, or by a list longer than the beginning of the file. */
+static void records_of_vllm_are_known_by_type_or_list(void **state)
+{
+    static const struct {
+        const char *head;
+        const char *format;
+        uint32_t wanted;
+    } cases[] = {
+        {"{\"record_type\":\"eplb_load_stats\",\"x\":[", "vllm_stats", EPLB_FORMAT_READS_COUNTS},
+        {"{\"a\":1,\"expert_load\":[[", "vllm_stats", EPLB_FORMAT_READS_COUNTS},
+        {"{\"record_type\":\"a\",\"expert_load\":1}\n{\"record_type\":\"eplb_load_stats\",\"p2l_"
+         "map\":[[",
+         "vllm_stats", EPLB_FORMAT_READS_PLACEMENT},
+        {"{\"initial_global_assignments\":{\"0\":[", "vllm_mapping", EPLB_FORMAT_READS_PLACEMENT},
+        {"{\"record_type\":\"eplb_initial_mapping\",\"x\":[", "vllm_mapping",
+         EPLB_FORMAT_READS_PLACEMENT},
+        {"{\"record_type\":\"eplb_initial_mapping\"}\n{\"expert_load\":[", "vllm_stats",
+         EPLB_FORMAT_READS_COUNTS},
+        {"{\"metadata\":{},\"snapshots\":[", "vllm_dump", EPLB_FORMAT_READS_COUNTS},
+    };
+    enum { SIZE = 70000 };
+    test_path path = test_join(*state, "f");
+    static char text[SIZE + 1];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        memset(text, ' ', SIZE);
+        memcpy(text, cases[i].head, strlen(cases[i].head));
+        test_write_text(path.text, text);
+        eplb_error error = {0};
+        eplb_status status = read_wanted(path.text, cases[i].wanted, "", &error);
+        assert_status(status, EPLB_ERROR_PARSE, &error);
+        assert_contains(error.message, "found the end of the file");
+        eplb_error named = {0};
+        status = read_wanted(path.text, cases[i].wanted, cases[i].format, &named);
+        assert_status(status, EPLB_ERROR_PARSE, &named);
+        assert_string_equal(named.message, error.message);
+    }
 }
 
 /* One document may be counts and a placement: what is asked for decides. */
@@ -185,6 +238,7 @@ static void no_prefix_of_a_document_is_a_document(void **state)
 TEST_MAIN(IN_DIRECTORY(what_is_no_file_of_counts_names_the_known_formats),
           IN_DIRECTORY(what_is_no_placement_names_the_known_formats),
           IN_DIRECTORY(content_that_fits_two_formats_needs_a_choice),
+          IN_DIRECTORY(records_of_vllm_are_known_by_type_or_list),
           IN_DIRECTORY(what_is_asked_for_decides),
           cmocka_unit_test(a_format_without_what_is_asked_for_is_refused),
           IN_DIRECTORY(empty_missing_and_unreadable_files_are_named),

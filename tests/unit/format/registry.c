@@ -6,8 +6,10 @@
 static void formats_come_in_a_fixed_order(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sglang", "npy",    "npz",  "csv",  "jsonl",
-                                        "trtllm", "ascend", "vllm", "omni", "snapshot"};
+    static const char *const names[] = {"sglang",       "npy",        "npz",       "csv",
+                                        "jsonl",        "trtllm",     "ascend",    "vllm",
+                                        "vllm_mapping", "vllm_stats", "vllm_dump", "omni",
+                                        "fastdeploy",   "lmdeploy",   "snapshot"};
     size_t count = sizeof(names) / sizeof(names[0]);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(eplb_format_name(eplb_format_at(i)), names[i]);
@@ -44,6 +46,16 @@ static void flags_say_what_a_format_can_do(void **state)
                      trtllm | EPLB_FORMAT_MODEL_LAYER_IDS);
     assert_int_equal(eplb_format_flags(eplb_format_find("ascend")), placements);
     assert_int_equal(eplb_format_flags(eplb_format_find("vllm")), placements | EPLB_FORMAT_OPEN);
+    assert_int_equal(eplb_format_flags(eplb_format_find("vllm_mapping")),
+                     placements | EPLB_FORMAT_OPEN);
+    static const char *const recordings[] = {"vllm_stats", "vllm_dump"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(eplb_format_flags(eplb_format_find(recordings[i])),
+                         EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_OPEN);
+    }
+    assert_int_equal(eplb_format_flags(eplb_format_find("fastdeploy")),
+                     EPLB_FORMAT_READS_COUNTS | placements);
+    assert_int_equal(eplb_format_flags(eplb_format_find("lmdeploy")), EPLB_FORMAT_READS_COUNTS);
     assert_int_equal(eplb_format_flags(eplb_format_find("omni")),
                      placements | EPLB_FORMAT_UNEVEN_SLOTS);
 }

@@ -4,7 +4,8 @@
 
 #include "maps.h"
 
-static const char *const map_formats[] = {"sglang", "ascend", "vllm", "trtllm"};
+static const char *const map_formats[] = {"sglang", "ascend",       "vllm",
+                                          "trtllm", "vllm_mapping", "fastdeploy"};
 enum { MAP_FORMATS = sizeof(map_formats) / sizeof(map_formats[0]) };
 
 static int entries_of(const char *directory)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SGLang's counts as JSON: an object with `logical_count`, [layers][experts] or
- * [steps][layers][experts], other keys ignored. One row is in memory at a time. */
-#include "format/sglang_counts.h"
+#include "format/json_counts.h"
 
 #include "format/scanner.h"
 
@@ -13,9 +11,10 @@ typedef enum position {
     BEHIND_COUNTS,
 } position;
 
-typedef struct sglang_counts {
+typedef struct json_counts {
     eplb_scanner scanner;
     eplb_counts_buffer row;
+    const char *key; /* NULL: the document is the list */
     position position;
     bool has_steps;
     bool in_row; /* the '[' of the first row was read, to see that there are no steps */
@@ -23,55 +22,67 @@ typedef struct sglang_counts {
     int32_t layer;
     int32_t layers; /* of every step; 0 until one was read */
     int32_t width;  /* of every row; 0 until one was read */
-} sglang_counts;
+} json_counts;
 
-/* Finds `logical_count` among the keys; reads the brackets that tell the number of dimensions. */
-static eplb_status find_counts(sglang_counts *self, eplb_error *error)
+/* Finds the list among the keys of the document. */
+static eplb_status find_key(json_counts *self, eplb_error *error)
 {
     eplb_scanner *scanner = &self->scanner;
     char key[EPLB_KEY_SIZE] = "";
     bool first = true;
     bool more = true;
     eplb_status status = eplb_scan_expect(scanner, '{', "'{'", error);
-    while (status == EPLB_OK && strcmp(key, "logical_count") != 0) {
+    while (status == EPLB_OK && strcmp(key, self->key) != 0) {
         status = eplb_scan_next_key(scanner, &first, key, &more, error);
         if (status == EPLB_OK && !more) {
-            return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no key 'logical_count'");
+            return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no key '%s'", self->key);
         }
-        if (status == EPLB_OK && strcmp(key, "logical_count") != 0) {
+        if (status == EPLB_OK && strcmp(key, self->key) != 0) {
             status = eplb_scan_skip(scanner, error);
         }
     }
+    return status;
+}
+
+/* Reads the brackets in front of the first count, which tell the number of dimensions. */
+static eplb_status enter_list(json_counts *self, bool may_have_steps, eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    eplb_status status = eplb_scan_expect(scanner, '[', "'[': a list of layers", error);
     if (status == EPLB_OK) {
-        status = eplb_scan_expect(scanner, '[', "'[': a list of layers", error);
-    }
-    if (status == EPLB_OK) {
-        status = eplb_scan_expect(scanner, '[', "'[': a list of counts or of layers", error);
+        status = eplb_scan_expect(
+            scanner, '[',
+            may_have_steps ? "'[': a list of counts or of layers" : "'[': a list of counts", error);
     }
     int next = 0;
     if (status == EPLB_OK) {
         status = eplb_scan_peek(scanner, &next, error);
     }
-    self->has_steps = next == '[';
+    self->has_steps = may_have_steps && next == '[';
     self->in_row = !self->has_steps;
     return status;
 }
 
-eplb_status eplb_sglang_counts_open(eplb_reading *reading, eplb_error *error)
+eplb_status eplb_json_counts_open(eplb_reading *reading, const char *key, bool may_have_steps,
+                                  eplb_error *error)
 {
-    sglang_counts *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
+    json_counts *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
     reading->state = self;
     if (self == NULL) {
         return eplb_out_of_memory(error);
     }
+    self->key = key;
     eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
     if (status == EPLB_OK) {
         status = eplb_input_skip_bom(&reading->input, error);
     }
-    return status == EPLB_OK ? find_counts(self, error) : status;
+    if (status == EPLB_OK && key != NULL) {
+        status = find_key(self, error);
+    }
+    return status == EPLB_OK ? enter_list(self, may_have_steps, error) : status;
 }
 
-static eplb_status read_row(sglang_counts *self, const eplb_read_options *options,
+static eplb_status read_row(json_counts *self, const eplb_read_options *options,
                             eplb_counts_row *row, eplb_error *error)
 {
     eplb_scanner *scanner = &self->scanner;
@@ -105,7 +116,7 @@ static eplb_status read_row(sglang_counts *self, const eplb_read_options *option
 }
 
 /* All steps have as many layers as the first. */
-static eplb_status end_step(sglang_counts *self, eplb_error *error)
+static eplb_status end_step(json_counts *self, eplb_error *error)
 {
     self->scanner.layer = -1;
     if (self->layers > 0 && self->layer != self->layers) {
@@ -118,13 +129,13 @@ static eplb_status end_step(sglang_counts *self, eplb_error *error)
 }
 
 /* Behind a row: on to the next one of the step, or past the step's end. */
-static eplb_status leave_row(sglang_counts *self, bool *row_follows, eplb_error *error)
+static eplb_status leave_row(json_counts *self, bool *row_follows, eplb_error *error)
 {
     eplb_status status = eplb_scan_either(&self->scanner, ',', ']', row_follows, error);
     return status == EPLB_OK && !*row_follows ? end_step(self, error) : status;
 }
 
-static eplb_status leave_step(sglang_counts *self, bool *row_follows, eplb_error *error)
+static eplb_status leave_step(json_counts *self, bool *row_follows, eplb_error *error)
 {
     eplb_status status = eplb_scan_either(&self->scanner, ',', ']', row_follows, error);
     if (status != EPLB_OK) {
@@ -141,23 +152,22 @@ static eplb_status leave_step(sglang_counts *self, bool *row_follows, eplb_error
 }
 
 /* Checks the rest of the document. */
-static eplb_status finish(sglang_counts *self, eplb_error *error)
+static eplb_status finish(json_counts *self, eplb_error *error)
 {
     eplb_scanner *scanner = &self->scanner;
     scanner->step = -1;
     char key[EPLB_KEY_SIZE];
     bool first = false;
-    bool more = true;
+    bool more = self->key != NULL;
     eplb_status status = EPLB_OK;
-    while (status == EPLB_OK) {
+    while (status == EPLB_OK && more) {
         status = eplb_scan_next_key(scanner, &first, key, &more, error);
         if (status != EPLB_OK || !more) {
             break;
         }
-        status =
-            strcmp(key, "logical_count") == 0
-                ? eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "second key 'logical_count'")
-                : eplb_scan_skip(scanner, error);
+        status = strcmp(key, self->key) == 0 ? eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
+                                                              "second key '%s'", self->key)
+                                             : eplb_scan_skip(scanner, error);
     }
     if (status == EPLB_OK) {
         status = eplb_scan_finish(scanner, error);
@@ -165,9 +175,9 @@ static eplb_status finish(sglang_counts *self, eplb_error *error)
     return status == EPLB_OK ? EPLB_END : status;
 }
 
-eplb_status eplb_sglang_counts_next(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
+eplb_status eplb_json_counts_next(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
 {
-    sglang_counts *self = reading->state;
+    json_counts *self = reading->state;
     bool row_follows = self->position == AT_FIRST_ROW;
     eplb_status status = EPLB_OK;
     while (status == EPLB_OK && !row_follows && self->position != BEHIND_COUNTS) {
@@ -180,9 +190,9 @@ eplb_status eplb_sglang_counts_next(eplb_reading *reading, eplb_counts_row *row,
     return row_follows ? read_row(self, &reading->options, row, error) : finish(self, error);
 }
 
-void eplb_sglang_counts_close(eplb_reading *reading)
+void eplb_json_counts_close(eplb_reading *reading)
 {
-    sglang_counts *self = reading->state;
+    json_counts *self = reading->state;
     if (self != NULL) {
         eplb_scanner_close(&self->scanner);
         eplb_free(&reading->hooks, self->row.values);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vLLM's load statistics of vllm-project/vllm#41141, which is not merged: JSON lines with the loads
+ * of all slots in a step and the map that was in force. One line is in memory at a time. The map of
+ * the last line is the placement.
+ */
+#include <inttypes.h>
+
+#include "format/slot_step.h"
+#include "format/vllm_record.h"
+
+static const char type[] = "eplb_load_stats";
+static const char counts_key[] = "expert_load";
+
+typedef struct vllm_stats {
+    eplb_scanner scanner;
+    eplb_slot_step step;
+    bool any;      /* such a line was read */
+    int64_t ranks; /* of the last one */
+} vllm_stats;
+
+/* What one line says beside its step. */
+typedef struct record {
+    bool has_type;
+    bool is_stats;
+    bool has_version;
+    bool has_ranks;
+    int64_t version;
+    int64_t ranks;
+} record;
+
+static bool probe(const eplb_probe *probe)
+{
+    return eplb_vllm_probe(probe, type, counts_key);
+}
+
+static eplb_status start(vllm_stats *self, eplb_reading *reading, eplb_error *error)
+{
+    self->step.counts_key = counts_key;
+    self->step.map_key = "p2l_map";
+    reading->is_folded = true;
+    eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
+    self->scanner.one_line = true;
+    self->scanner.item = "slot";
+    return status == EPLB_OK ? eplb_input_skip_bom(&reading->input, error) : status;
+}
+
+static void clear(vllm_stats *self, const eplb_hooks *hooks)
+{
+    eplb_scanner_close(&self->scanner);
+    eplb_slot_step_clear(&self->step, hooks);
+}
+
+/* A record of another type may have any keys, but what was already taken for ours cannot be given
+ * back. */
+static eplb_status read_type(vllm_stats *self, record *line, eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    eplb_status status = eplb_scan_first_time(scanner, &line->has_type, EPLB_VLLM_TYPE_KEY, error);
+    if (status == EPLB_OK) {
+        status = eplb_vllm_scan_type(scanner, type, &line->is_stats, error);
+    }
+    if (status == EPLB_OK && !line->is_stats && (self->step.has_counts || self->step.has_map)) {
+        status = eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
+                                "'%s' or '%s' in a record that is not '%s'", counts_key,
+                                self->step.map_key, type);
+    }
+    return status;
+}
+
+static eplb_status read_member(vllm_stats *self, const eplb_reading *reading, const char *key,
+                               record *line, eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    if (strcmp(key, EPLB_VLLM_TYPE_KEY) == 0) {
+        return read_type(self, line, error);
+    }
+    if (line->has_type && !line->is_stats) {
+        return eplb_scan_skip(scanner, error);
+    }
+    bool is_version = strcmp(key, "version") == 0;
+    if (!is_version && strcmp(key, "num_ranks") != 0) {
+        return eplb_slot_step_member(&self->step, scanner, reading, key, error);
+    }
+    eplb_status status = eplb_scan_first_time(
+        scanner, is_version ? &line->has_version : &line->has_ranks, key, error);
+    return status == EPLB_OK
+               ? eplb_scan_integer(scanner, key, is_version ? INT32_MAX : EPLB_MAX_GPUS,
+                                   is_version ? &line->version : &line->ranks, error)
+               : status;
+}
+
+static eplb_status check_record(vllm_stats *self, const eplb_reading *reading, const record *line,
+                                eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    if (!line->has_version || !line->has_ranks) {
+        return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no key '%s'",
+                              line->has_version ? "num_ranks" : "version");
+    }
+    if (line->version != EPLB_VLLM_VERSION) {
+        return eplb_scan_fail(scanner, EPLB_ERROR_UNSUPPORTED, error,
+                              "version %" PRId64 ", only %d is known", line->version,
+                              EPLB_VLLM_VERSION);
+    }
+    eplb_status status = eplb_slot_step_end(&self->step, scanner, reading, error);
+    if (status == EPLB_OK && (line->ranks == 0 || self->step.map.slots % line->ranks != 0)) {
+        status = eplb_scan_fail(scanner, EPLB_ERROR_DATA, error,
+                                "%d slots cannot be spread evenly over %" PRId64 " ranks",
+                                self->step.map.slots, line->ranks);
+    }
+    self->ranks = line->ranks;
+    self->any = true;
+    return status;
+}
+
+static eplb_status read_record(vllm_stats *self, const eplb_reading *reading, record *line,
+                               eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    char key[EPLB_KEY_SIZE];
+    bool first = true;
+    bool more = true;
+    eplb_slot_step_begin(&self->step, scanner);
+    eplb_status status = eplb_scan_expect(scanner, '{', "'{'", error);
+    while (status == EPLB_OK && more) {
+        status = eplb_scan_next_key(scanner, &first, key, &more, error);
+        if (status == EPLB_OK && more) {
+            status = read_member(self, reading, key, line, error);
+        }
+    }
+    if (status == EPLB_OK && !line->has_type) {
+        status =
+            eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no key '%s'", EPLB_VLLM_TYPE_KEY);
+    }
+    return status == EPLB_OK ? eplb_scan_line_end(scanner, error) : status;
+}
+
+/* Reads on to the end of the next line of the type. */
+static eplb_status next_step(vllm_stats *self, const eplb_reading *reading, eplb_error *error)
+{
+    record line;
+    do {
+        int next;
+        line = (record){0};
+        eplb_status status = eplb_scan_next_line(&self->scanner, &next, error);
+        if (status == EPLB_OK && next == EPLB_SCAN_END) {
+            self->scanner.step = -1;
+            return self->any ? EPLB_END
+                             : eplb_scan_fail(&self->scanner, EPLB_ERROR_PARSE, error,
+                                              "no record '%s' in the file", type);
+        }
+        if (status == EPLB_OK) {
+            status = read_record(self, reading, &line, error);
+        }
+        if (status != EPLB_OK) {
+            return status;
+        }
+    } while (!line.is_stats);
+    return check_record(self, reading, &line, error);
+}
+
+static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
+{
+    vllm_stats *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
+    reading->state = self;
+    return self != NULL ? start(self, reading, error) : eplb_out_of_memory(error);
+}
+
+static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
+{
+    vllm_stats *self = reading->state;
+    eplb_status status = EPLB_OK;
+    if (!eplb_slot_step_has_row(&self->step)) {
+        status = next_step(self, reading, error);
+    }
+    return status == EPLB_OK ? eplb_slot_step_next(&self->step, &self->scanner, row, error)
+                             : status;
+}
+
+static void close_counts(eplb_reading *reading)
+{
+    vllm_stats *self = reading->state;
+    if (self != NULL) {
+        clear(self, &reading->hooks);
+        eplb_free(&reading->hooks, self);
+    }
+}
+
+static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)
+{
+    vllm_stats self = {.step = {.map_only = true}};
+    eplb_status status = start(&self, reading, error);
+    while (status == EPLB_OK) {
+        status = next_step(&self, reading, error);
+    }
+    if (status == EPLB_END) {
+        status = eplb_slot_step_copy_map(&self.step, &reading->options, map, error);
+        map->gpus = (int32_t)self.ranks;
+    }
+    clear(&self, &reading->hooks);
+    return status;
+}
+
+const eplb_format eplb_format_vllm_stats = {
+    .name = "vllm_stats",
+    .description = "vLLM's load statistics: JSON lines with slot counts and their map",
+    .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_OPEN,
+    .probe = probe,
+    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+    .placement = {.read = read_placement},
+};
