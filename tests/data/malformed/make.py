@@ -578,6 +578,174 @@ def trtllm_recordings(files):
     put_rank("count_above_2_53", tensors({"7_3": entry}, struct.pack("<4q", 1, 2, 3, 2**53 + 1)))
 
 
+def fastdeploy(files):
+    recorded = json.loads(files.read("format/fastdeploy_rearrange.json"))
+    lists = ("tokens_per_expert_stats_list", "ep_rank_to_expert_id_list", "expert_id_to_ep_rank_array",
+             "expert_in_rank_num_list")
+    return {key: value[:1] if key in lists else value for key, value in recorded.items()}
+
+
+@section
+def fastdeploy_counts(files):
+    good = fastdeploy(files)
+    key = "tokens_per_expert_stats_list"
+    text = compact({key: [[5, 6, 7]]})
+    files.put("fastdeploy_counts-good.json", compact(good))
+    files.put("fastdeploy_counts-crlf.json", compact(good).replace(b",", b",\r\n"))
+    files.cut("fastdeploy_counts", ".json", text, structure(text))
+    json_traps(files, "fastdeploy_counts", ".json", text, b",6,")
+    files.put("fastdeploy_counts-key_missing.json", compact({k: v for k, v in good.items() if k != key}))
+    files.put("fastdeploy_counts-shape.json", compact({key: [[5, 6, 7], [5, 6]]}))
+    files.put("fastdeploy_counts-key_twice.json", replaced(text, b"{", b'{"%s":[[1]],' % key.encode()))
+
+
+@section
+def fastdeploy_maps(files):
+    good = fastdeploy(files)
+    files.put("fastdeploy_map-good.json", compact(good))
+    text = compact(good)
+    files.cut("fastdeploy_map", ".json", text, structure(text)[::9])
+    slots = good["ep_rank_to_expert_id_list"][0]
+    places = good["expert_id_to_ep_rank_array"][0]
+    counts = good["expert_in_rank_num_list"][0]
+    changes = {
+        "slots_missing": {"ep_rank_to_expert_id_list": None},
+        "slots_fewer": {"ep_rank_to_expert_id_list": [slots[:-1]]},
+        "slots_empty": {"ep_rank_to_expert_id_list": []},
+        "slots_word": {"ep_rank_to_expert_id_list": [["a"] + slots[1:]]},
+        "slots_far": {"ep_rank_to_expert_id_list": [[4096] + slots[1:]]},
+        "slots_negative": {"ep_rank_to_expert_id_list": [[-2] + slots[1:]]},
+        "slots_fraction": {"ep_rank_to_expert_id_list": [[0.5] + slots[1:]]},
+        "slots_2_60": {"ep_rank_to_expert_id_list": [[2**60] + slots[1:]]},
+        "places_fewer": {"expert_id_to_ep_rank_array": [places[:-1]]},
+        "places_contradict": {"expert_id_to_ep_rank_array": [[places[1], places[0]] + places[2:]]},
+        "places_far": {"expert_id_to_ep_rank_array": [[[99] + places[0][1:]] + places[1:]]},
+        "counts_contradict": {"expert_in_rank_num_list": [[counts[0] + 1] + counts[1:]]},
+        "counts_none": {"expert_in_rank_num_list": [[0] + counts[1:]]},
+    }
+    for name, values in changes.items():
+        changed = {k: v for k, v in {**good, **values}.items() if v is not None}
+        files.put(f"fastdeploy_map-{name}.json", compact(changed))
+
+
+@section
+def lmdeploy(files):
+    good = compact([row[:2] for row in json.loads(files.read("format/lmdeploy_statistic.json"))[:2]])
+    files.put("lmdeploy-good.json", good)
+    files.put("lmdeploy-crlf.json", good.replace(b",", b",\r\n"))
+    files.cut("lmdeploy", ".json", good, structure(good))
+    json_traps(files, "lmdeploy", ".json", compact([[5, 6, 7], [1, 2, 3]]), b",6,")
+    files.put("lmdeploy-shape.json", compact([[5, 6], [5]]))
+    files.put("lmdeploy-depth_1.json", compact([5, 6]))
+    files.put("lmdeploy-object.json", compact({"a": [[5, 6]]}))
+    files.put("lmdeploy-empty.json", b"[]")
+
+
+@section
+def vllm_stats(files):
+    record = {"record_type": "eplb_load_stats", "version": 1, "step": 7, "num_ranks": 2,
+              "expert_load": [[4, 5, 6, 7]], "p2l_map": [[0, 1, 2, 0]]}
+    good = compact(record) + b"\n"
+    files.put("vllm_stats-recorded.jsonl", files.read("format/vllm_stats.jsonl"))
+    files.put("vllm_stats-good.jsonl", good)
+    files.put("vllm_stats-crlf.jsonl", good.replace(b"\n", b"\r\n"))
+    files.cut("vllm_stats", ".jsonl", good, structure(good[:-1]))
+    json_traps(files, "vllm_stats", ".jsonl", good, b",5,")
+    changes = {
+        "version_2": {"version": 2},
+        "version_word": {"version": "1"},
+        "step_negative": {"step": -1},
+        "step_above_2_53": {"step": 2**53 + 1},
+        "step_missing": {"step": None},
+        "load_missing": {"expert_load": None},
+        "map_missing": {"p2l_map": None},
+        "load_shape": {"expert_load": [[4, 5, 6]]},
+        "load_layers": {"expert_load": [[4, 5, 6, 7]] * 2},
+        "load_empty": {"expert_load": []},
+        "load_depth_1": {"expert_load": [4, 5, 6, 7]},
+        "map_shape": {"p2l_map": [[0, 1, 2]]},
+        "map_layers": {"p2l_map": [[0, 1, 2, 0]] * 2},
+        "map_empty": {"p2l_map": []},
+        "map_far": {"p2l_map": [[0, 1, 2, 4096]]},
+        "map_2_60": {"p2l_map": [[0, 1, 2, 2**60]]},
+        "map_negative": {"p2l_map": [[0, 1, 2, -2]]},
+        "map_fraction": {"p2l_map": [[0, 1, 2, 0.5]]},
+        "map_word": {"p2l_map": [[0, 1, 2, "a"]]},
+        "map_gap": {"p2l_map": [[0, 1, 3, 0]]},
+    }
+    for name, values in changes.items():
+        changed = {k: v for k, v in {**record, **values}.items() if v is not None}
+        files.put(f"vllm_stats-{name}.jsonl", good + compact(changed) + b"\n")
+    files.put("vllm_stats-record_cut.jsonl", good + good[:40])
+    files.put("vllm_stats-key_twice.jsonl", replaced(good, b'"step":7', b'"step":7,"step":7'))
+    files.put("vllm_stats-other_records.jsonl", b'{"record_type":"note"}\n')
+
+
+@section
+def vllm_dumps(files):
+    snapshot = {"step": 0, "window_expert_load": [[9, 9, 9, 9]], "latest_expert_load": [[4, 5, 6, 7]],
+                "physical_to_logical_map": [[0, 1, 2, 0]]}
+    document = {"metadata": {"num_physical_experts": 4, "num_logical_experts": 3}, "snapshots": [snapshot]}
+    good = compact(document)
+    files.put("vllm_dump-recorded.json", files.read("format/vllm_dump.json"))
+    files.put("vllm_dump-good.json", good)
+    files.put("vllm_dump-crlf.json", good.replace(b",", b",\r\n"))
+    files.cut("vllm_dump", ".json", good, structure(good))
+    json_traps(files, "vllm_dump", ".json", good, b",5,")
+    for missing in snapshot:
+        part = {k: v for k, v in snapshot.items() if k != missing}
+        files.put(f"vllm_dump-{missing}_missing.json", compact({**document, "snapshots": [part]}))
+    files.put("vllm_dump-metadata_missing.json", compact({"snapshots": [snapshot]}))
+    files.put("vllm_dump-snapshots_missing.json", compact({"metadata": {}}))
+    files.put("vllm_dump-snapshots_empty.json", compact({"metadata": {}, "snapshots": []}))
+    files.put("vllm_dump-snapshots_object.json", compact({"metadata": {}, "snapshots": {}}))
+    changes = {
+        "map_far": {"physical_to_logical_map": [[0, 1, 2, 4096]]},
+        "map_shape": {"physical_to_logical_map": [[0, 1, 2]]},
+        "load_shape": {"latest_expert_load": [[4, 5, 6]]},
+        "step_negative": {"step": -1},
+    }
+    for name, values in changes.items():
+        files.put(f"vllm_dump-{name}.json", compact({**document, "snapshots": [{**snapshot, **values}]}))
+
+
+@section
+def vllm_mappings(files):
+    document = {"record_type": "eplb_initial_mapping", "version": 1, "num_redundant_experts": 1, "num_slots": 4,
+                "initial_global_assignments": {"0": [0, 1, 2, 0], "1": [2, 1, 0, 1]}}
+    good = compact(document) + b"\n"
+    files.put("vllm_mapping-recorded.jsonl", files.read("format/vllm_initial_mapping.jsonl"))
+    files.put("vllm_mapping-good.jsonl", good)
+    files.put("vllm_mapping-crlf.jsonl", good.replace(b"\n", b"\r\n"))
+    files.cut("vllm_mapping", ".jsonl", good, structure(good[:-1]))
+    json_traps(files, "vllm_mapping", ".jsonl", good, b"[2,")
+    rows = document["initial_global_assignments"]
+    changes = {
+        "type_other": {"record_type": "eplb_load_stats"},
+        "version_2": {"version": 2},
+        "slots_fewer": {"num_slots": 3},
+        "slots_word": {"num_slots": "4"},
+        "slots_2_60": {"num_slots": 2**60},
+        "slots_negative": {"num_slots": -4},
+        "redundant_more": {"num_redundant_experts": 2},
+        "redundant_negative": {"num_redundant_experts": -1},
+        "assignments_list": {"initial_global_assignments": [[0, 1, 2, 0]]},
+        "assignments_empty": {"initial_global_assignments": {}},
+        "layer_word": {"initial_global_assignments": {**rows, "two": [0, 1, 2, 0]}},
+        "layer_negative": {"initial_global_assignments": {**rows, "-1": [0, 1, 2, 0]}},
+        "layer_missing": {"initial_global_assignments": {**rows, "3": [0, 1, 2, 0]}},
+        "layer_shape": {"initial_global_assignments": {**rows, "2": [0, 1, 2]}},
+        "layer_number": {"initial_global_assignments": {**rows, "2": 7}},
+        "expert_far": {"initial_global_assignments": {**rows, "2": [0, 1, 2, 4096]}},
+    }
+    for name, values in changes.items():
+        files.put(f"vllm_mapping-{name}.jsonl", compact({**document, **values}) + b"\n")
+    files.put("vllm_mapping-twice.jsonl", good + good)
+    for missing in document:
+        part = {k: v for k, v in document.items() if k != missing}
+        files.put(f"vllm_mapping-{missing}_missing.jsonl", compact(part) + b"\n")
+
+
 @section
 def omni_maps(files):
     text = b"4 1 3\n1 1 0\n0 1 1\n1 0 1\n1 1 0\n"
