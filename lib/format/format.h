@@ -24,6 +24,7 @@
     X(ascend)                                                                                      \
     X(vllm)                                                                                        \
     X(omni)                                                                                        \
+    X(mindie)                                                                                      \
     X(snapshot)
 
 /* An open file that is being read. `options` are complete and checked; options.experts is how many

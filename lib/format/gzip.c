@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gzip (RFC 1952): one member behind another, by zlib. */
-#include <zlib.h>
-
-#include "base/memory.h"
 #include "format/codec.h"
+#include "format/zlib_memory.h"
 
 typedef struct gzip {
     eplb_stream stream;
@@ -11,18 +9,6 @@ typedef struct gzip {
     z_stream decoder;
     bool in_member;
 } gzip;
-
-static void *allocate(void *context, unsigned count, unsigned size)
-{
-    const gzip *self = context;
-    return eplb_alloc(&self->packed->hooks, count, size);
-}
-
-static void release(void *context, void *memory)
-{
-    const gzip *self = context;
-    eplb_free(&self->packed->hooks, memory);
-}
 
 /* Whether another member follows. Zeros that fill up a block do not count. */
 static eplb_status begin_member(gzip *self, bool *follows, eplb_error *error)
@@ -118,9 +104,9 @@ eplb_status eplb_gzip_open(eplb_stream **stream, eplb_input *packed, eplb_error 
     self->stream = (eplb_stream){.read = read_gzip, .close = close_gzip};
     self->packed = packed;
     self->in_member = true;
-    self->decoder.zalloc = allocate;
-    self->decoder.zfree = release;
-    self->decoder.opaque = self;
+    self->decoder.zalloc = eplb_zlib_allocate;
+    self->decoder.zfree = eplb_zlib_release;
+    self->decoder.opaque = &packed->hooks;
     if (inflateInit2(&self->decoder, 16 + MAX_WBITS) != Z_OK) {
         eplb_free(&packed->hooks, self);
         return eplb_out_of_memory(error);

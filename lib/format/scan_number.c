@@ -48,9 +48,8 @@ eplb_status eplb_scan_bad_number(const eplb_scanner *scanner, eplb_number_class 
                           eplb_number_words(number));
 }
 
-/* Reads a number that must be a count, of whatever form. */
-static eplb_status scan_number(eplb_scanner *scanner, const char *words, double *value,
-                               bool *integer, eplb_token *token, eplb_error *error)
+eplb_status eplb_scan_number(eplb_scanner *scanner, const char *words, double *value, bool *integer,
+                             eplb_token *token, eplb_error *error)
 {
     int next;
     eplb_status status = eplb_scan_peek(scanner, &next, error);
@@ -76,7 +75,7 @@ eplb_status eplb_scan_integer(eplb_scanner *scanner, const char *words, int64_t 
     eplb_token token;
     double number;
     bool integer;
-    eplb_status status = scan_number(scanner, words, &number, &integer, &token, error);
+    eplb_status status = eplb_scan_number(scanner, words, &number, &integer, &token, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -134,7 +133,7 @@ static eplb_status scan_any_count(eplb_scanner *scanner, eplb_counts_buffer *row
     bool integer;
     scanner->expert = row->length;
     eplb_status status =
-        scan_number(scanner, "", &row->values[row->length], &integer, &token, error);
+        eplb_scan_number(scanner, "", &row->values[row->length], &integer, &token, error);
     scanner->expert = -1;
     if (status == EPLB_OK) {
         row->length++;

@@ -6,18 +6,26 @@
 
 #include <minizip/unzip.h>
 
-#include "base/memory.h"
 #include "format/quote.h"
 #include "format/zip_file.h"
+#include "format/zlib_memory.h"
 
 #define ENCRYPTED 1u /* of an entry's flags */
-#define STORED 0u
-#define DEFLATED 8u
+#define STORED 0
+#define DEFLATED 8
 
+/* minizip hands out the packed bytes. It could inflate them, too, but loses memory when that fails
+ * for want of it, and does not take its memory from hooks. */
 typedef struct entry_stream {
     eplb_stream stream;
     eplb_zip *zip;
     const eplb_zip_entry *entry;
+    bool is_deflated;
+    bool at_end; /* of what is deflated */
+    uint64_t done;
+    uLong crc;
+    z_stream decoder;
+    char packed[EPLB_ZIP_BLOCK];
 } entry_stream;
 
 static eplb_status fail(const eplb_zip *zip, const char *entry, const char *what, eplb_error *error)
@@ -64,6 +72,7 @@ static eplb_status add_entry(eplb_zip *zip, eplb_error *error)
     zip->entries[zip->count++] = (eplb_zip_entry){.name = name,
                                                   .size = info.uncompressed_size,
                                                   .packed = info.compressed_size,
+                                                  .crc = (uint32_t)info.crc,
                                                   .is_stored = info.compression_method == STORED &&
                                                                (info.flag & ENCRYPTED) == 0,
                                                   .is_encrypted = (info.flag & ENCRYPTED) != 0,
@@ -171,12 +180,11 @@ const eplb_zip_entry *eplb_zip_find(const eplb_zip *zip, const char *name)
     return NULL;
 }
 
-/* Makes an entry minizip's current one and opens it. */
-static eplb_status open_entry(eplb_zip *zip, const eplb_zip_entry *entry, bool as_it_lies,
+/* Makes an entry minizip's current one and opens it, to be read as it lies in the file. */
+static eplb_status open_entry(eplb_zip *zip, const eplb_zip_entry *entry, int *method,
                               eplb_error *error)
 {
     unz64_file_pos place = {.pos_in_zip_directory = entry->place, .num_of_file = entry->number};
-    int method = 0;
     if (entry->is_encrypted) {
         return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
                               "%s: zip archive: entry '%s' is encrypted", zip->input->name,
@@ -185,8 +193,8 @@ static eplb_status open_entry(eplb_zip *zip, const eplb_zip_entry *entry, bool a
     if (unzGoToFilePos64(zip->archive, &place) != UNZ_OK) {
         return fail(zip, entry->name, "cannot be found", error);
     }
-    int result = unzOpenCurrentFile2(zip->archive, &method, NULL, as_it_lies ? 1 : 0);
-    if (result == UNZ_INTERNALERROR || result == Z_MEM_ERROR) {
+    int result = unzOpenCurrentFile2(zip->archive, method, NULL, 1);
+    if (result == UNZ_INTERNALERROR) {
         return eplb_out_of_memory(error);
     }
     if (result != UNZ_OK) {
@@ -205,7 +213,8 @@ eplb_status eplb_zip_locate(eplb_zip *zip, const eplb_zip_entry *entry, uint64_t
         return fail(zip, entry->name, "compressed, but such files have their data as they are",
                     error);
     }
-    eplb_status status = open_entry(zip, entry, true, error);
+    int method;
+    eplb_status status = open_entry(zip, entry, &method, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -217,41 +226,97 @@ eplb_status eplb_zip_locate(eplb_zip *zip, const eplb_zip_entry *entry, uint64_t
     return EPLB_OK;
 }
 
+/* Reads bytes as they lie in the archive. */
+static eplb_status read_packed(entry_stream *self, char *data, size_t size, size_t *got,
+                               eplb_error *error)
+{
+    int result =
+        unzReadCurrentFile(self->zip->archive, data, size < 1u << 30 ? (unsigned)size : 1u << 30);
+    *got = result > 0 ? (size_t)result : 0;
+    return result >= 0 ? EPLB_OK : fail(self->zip, self->entry->name, "cannot be read", error);
+}
+
+/* Inflates what is at hand. */
+static eplb_status inflate_some(entry_stream *self, char *data, size_t size, size_t *got,
+                                eplb_error *error)
+{
+    z_stream *decoder = &self->decoder;
+    if (decoder->avail_in == 0) {
+        size_t packed;
+        eplb_status status = read_packed(self, self->packed, sizeof(self->packed), &packed, error);
+        if (status != EPLB_OK) {
+            return status;
+        }
+        if (packed == 0) {
+            return fail(self->zip, self->entry->name, "ends too early", error);
+        }
+        decoder->next_in = (Bytef *)self->packed;
+        decoder->avail_in = (uInt)packed;
+    }
+    uInt room = size < 1u << 30 ? (uInt)size : 1u << 30;
+    decoder->next_out = (Bytef *)data;
+    decoder->avail_out = room;
+    int result = inflate(decoder, Z_NO_FLUSH);
+    *got = room - decoder->avail_out;
+    self->at_end = result == Z_STREAM_END;
+    if (result == Z_MEM_ERROR) {
+        return eplb_out_of_memory(error);
+    }
+    return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
+               ? EPLB_OK
+               : fail(self->zip, self->entry->name, "its bytes are wrong", error);
+}
+
+/* At the end all that the directory says must have come, and its checksum fit. */
+static eplb_status check_end(const entry_stream *self, eplb_error *error)
+{
+    if (self->done != self->entry->size) {
+        return fail(self->zip, self->entry->name, "not as long as the directory says", error);
+    }
+    return self->crc == self->entry->crc
+               ? EPLB_OK
+               : fail(self->zip, self->entry->name, "its checksum is wrong", error);
+}
+
 static eplb_status read_entry(eplb_stream *stream, char *data, size_t size, size_t *got,
                               eplb_error *error)
 {
     entry_stream *self = (entry_stream *)stream;
+    eplb_status status = EPLB_OK;
     *got = 0;
-    int result =
-        unzReadCurrentFile(self->zip->archive, data, size < 1u << 30 ? (unsigned)size : 1u << 30);
-    if (result == Z_MEM_ERROR) {
-        return eplb_out_of_memory(error);
+    if (!self->is_deflated) {
+        status = read_packed(self, data, size, got, error);
     }
-    if (result < 0) {
-        return fail(self->zip, self->entry->name, "its bytes are wrong", error);
+    while (status == EPLB_OK && self->is_deflated && *got == 0 && !self->at_end) {
+        status = inflate_some(self, data, size, got, error);
     }
-    *got = (size_t)result;
-    if (result == 0 && unztell64(self->zip->archive) != self->entry->size) {
-        return fail(self->zip, self->entry->name, "ends too early", error);
-    }
-    /* At its end closing says whether the checksum fits; then there is nothing more to read. */
-    if (result == 0 && unzCloseCurrentFile(self->zip->archive) == UNZ_CRCERROR) {
-        return fail(self->zip, self->entry->name, "its checksum is wrong", error);
-    }
-    return EPLB_OK;
+    self->done += *got;
+    self->crc = crc32_z(self->crc, (const Bytef *)data, *got);
+    return status == EPLB_OK && *got == 0 ? check_end(self, error) : status;
 }
 
 static void close_entry(eplb_stream *stream)
 {
     entry_stream *self = (entry_stream *)stream;
     (void)unzCloseCurrentFile(self->zip->archive);
+    (void)inflateEnd(&self->decoder);
     eplb_free(&self->zip->hooks, self);
+}
+
+static eplb_status begin_inflating(entry_stream *self, eplb_error *error)
+{
+    self->is_deflated = true;
+    self->decoder.zalloc = eplb_zlib_allocate;
+    self->decoder.zfree = eplb_zlib_release;
+    self->decoder.opaque = &self->zip->hooks;
+    return inflateInit2(&self->decoder, -MAX_WBITS) == Z_OK ? EPLB_OK : eplb_out_of_memory(error);
 }
 
 eplb_status eplb_zip_read(eplb_zip *zip, const eplb_zip_entry *entry, eplb_stream **stream,
                           eplb_error *error)
 {
-    eplb_status status = open_entry(zip, entry, false, error);
+    int method = STORED;
+    eplb_status status = open_entry(zip, entry, &method, error);
     if (status != EPLB_OK) {
         return status;
     }
@@ -260,8 +325,19 @@ eplb_status eplb_zip_read(eplb_zip *zip, const eplb_zip_entry *entry, eplb_strea
         (void)unzCloseCurrentFile(zip->archive);
         return eplb_out_of_memory(error);
     }
-    *self = (entry_stream){
-        .stream = {.read = read_entry, .close = close_entry}, .zip = zip, .entry = entry};
+    memset(self, 0, offsetof(entry_stream, packed));
+    self->stream = (eplb_stream){.read = read_entry, .close = close_entry};
+    self->zip = zip;
+    self->entry = entry;
+    if (method == DEFLATED) {
+        status = begin_inflating(self, error);
+    } else if (method != STORED) {
+        status = fail(zip, entry->name, "compressed in a way that is not supported", error);
+    }
+    if (status != EPLB_OK) {
+        close_entry(&self->stream);
+        return status;
+    }
     *stream = &self->stream;
     return EPLB_OK;
 }

@@ -19,6 +19,7 @@ typedef struct eplb_zip_entry {
     char *name;
     uint64_t size;   /* of its content */
     uint64_t packed; /* bytes in the archive */
+    uint32_t crc;    /* of its content */
     bool is_stored;  /* neither compressed nor encrypted: it lies in the file as it is */
     bool is_encrypted;
     uint64_t place; /* where minizip finds it: in the directory, and its number there */

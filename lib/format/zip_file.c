@@ -49,6 +49,9 @@ static uLong ZCALLBACK read_file(voidpf opaque, voidpf stream, void *data, uLong
     char *next = data;
     size_t left = file->position < file->size ? smaller(file->size - file->position, size) : 0;
     size_t done = left;
+    if (left < size) {
+        file->failed = true; /* minizip would take the missing bytes for zeros */
+    }
     while (left > 0) {
         bool inside = file->position >= file->block_start &&
                       file->position - file->block_start < file->block_size;

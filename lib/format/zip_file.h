@@ -15,7 +15,7 @@ typedef struct eplb_zip_file {
     uint64_t position;
     uint64_t block_start;
     size_t block_size;
-    bool failed; /* the file could not be read */
+    bool failed; /* the file could not be read, or ended */
     char block[EPLB_ZIP_BLOCK];
 } eplb_zip_file;
 

@@ -2,18 +2,6 @@
 /* Every allocation fails once: each time EPLB_ERROR_NOMEM, nothing live, no file. */
 #include "maps.h"
 
-static eplb_status read_counts(const eplb_hooks *hooks, void *context)
-{
-    eplb_counts_reader *reader;
-    eplb_counts_row row;
-    eplb_status status = eplb_counts_open(&reader, hooks, context, NULL, NULL);
-    while (status == EPLB_OK) {
-        status = eplb_counts_next(reader, &row, NULL);
-    }
-    eplb_counts_close(&reader);
-    return status == EPLB_END ? EPLB_OK : status;
-}
-
 static eplb_status read_load(const eplb_hooks *hooks, void *context)
 {
     const char *const paths[] = {context, context};

@@ -56,6 +56,19 @@ static inline eplb_status read_rows(const char *path, const eplb_read_options *o
     return status == EPLB_END ? EPLB_OK : status;
 }
 
+/* Reads all rows of the file whose path is the context: for test_each_failing_allocation. */
+static inline eplb_status read_counts(const eplb_hooks *hooks, void *context)
+{
+    eplb_counts_reader *reader;
+    eplb_counts_row row;
+    eplb_status status = eplb_counts_open(&reader, hooks, context, NULL, NULL);
+    while (status == EPLB_OK) {
+        status = eplb_counts_next(reader, &row, NULL);
+    }
+    eplb_counts_close(&reader);
+    return status == EPLB_END ? EPLB_OK : status;
+}
+
 /* Reads sources into a load with one scenario for each. */
 static inline eplb_status load_summed(eplb_load **load, const eplb_hooks *hooks,
                                       const char *const *texts, int32_t count,

@@ -25,7 +25,7 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
         assert_counts_refused(path.text, NULL, EPLB_ERROR_PARSE,
                               "f: the content is of no known format of counts (sglang, npy, " NPZ
                               "csv, "
-                              "jsonl, snapshot)");
+                              "jsonl, mindie, snapshot)");
     }
 }
 

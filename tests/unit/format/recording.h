@@ -37,4 +37,10 @@ static const int32_t recorded_map[LAYERS][SLOTS] = {{0, 1, 2, 3, 0, 4, 5, 6, 0, 
                                                     {7, 2, 1, 2, 0, 3, 2, 4, 5, 6, 7, 1},
                                                     {0, 4, 1, 5, 2, 4, 3, 6, 4, 7, 0, 4}};
 
+/* The recording's sums as counts of slots under that map. */
+static const double recorded_physical[LAYERS][SLOTS] = {
+    {214, 845, 527, 151, 177, 428, 131, 725, 186, 2518, 126, 116},
+    {684, 401, 163, 363, 426, 1007, 398, 808, 249, 731, 703, 211},
+    {193, 55, 1008, 1211, 263, 73, 448, 446, 60, 2121, 212, 54}};
+
 #endif

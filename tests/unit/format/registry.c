@@ -6,8 +6,8 @@
 static void formats_come_in_a_fixed_order(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sglang", "npy",    "npz",  "csv",  "jsonl",
-                                        "trtllm", "ascend", "vllm", "omni", "snapshot"};
+    static const char *const names[] = {"sglang", "npy",  "npz",  "csv",    "jsonl",   "trtllm",
+                                        "ascend", "vllm", "omni", "mindie", "snapshot"};
     size_t count = sizeof(names) / sizeof(names[0]);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(eplb_format_name(eplb_format_at(i)), names[i]);
@@ -46,6 +46,7 @@ static void flags_say_what_a_format_can_do(void **state)
     assert_int_equal(eplb_format_flags(eplb_format_find("vllm")), placements | EPLB_FORMAT_OPEN);
     assert_int_equal(eplb_format_flags(eplb_format_find("omni")),
                      placements | EPLB_FORMAT_UNEVEN_SLOTS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("mindie")), EPLB_FORMAT_READS_COUNTS);
 }
 
 TEST_MAIN(cmocka_unit_test(formats_come_in_a_fixed_order),

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/* Files compressed with gzip and zstd read as what they unpack to, and are refused when they are
+ * not whole. */
+#include "packing.h"
+
+typedef void (*packer)(bytes *packed, const void *data, size_t size);
+
+static const packer packers[] = {
+#ifdef HAVE_ZLIB
+    add_gzip,
+#endif
+#ifdef HAVE_ZSTD
+    add_zstd,
+#endif
+    NULL,
+};
+
+/* Appends a row to the text of all. */
+static void write_row(void *context, const eplb_counts_row *row)
+{
+    bytes *text = context;
+    char field[64];
+    int length =
+        snprintf(field, sizeof(field), "step %lld layer %d:", (long long)row->step, row->layer);
+    add_bytes(text, field, (size_t)length);
+    for (int32_t e = 0; e < row->length; e++) {
+        length = snprintf(field, sizeof(field), " %.17g", row->counts[e]);
+        add_bytes(text, field, (size_t)length);
+    }
+    add_bytes(text, "\n", 1);
+}
+
+static bytes transcript_of(const char *path)
+{
+    bytes read = {0};
+    eplb_error error;
+    assert_ok(read_rows(path, NULL, write_row, &read, &error), &error);
+    assert_true(read.size > 0);
+    return read;
+}
+
+/* Reads a file and packed bytes: they must have the same rows. */
+static void assert_same_counts(const char *path, const bytes *packed)
+{
+    bytes plain = transcript_of(path);
+    test_write_file("packed", packed->data, packed->size);
+    bytes unpacked = transcript_of("packed");
+    assert_int_equal(unpacked.size, plain.size);
+    assert_memory_equal(unpacked.data, plain.data, plain.size);
+    free(plain.data);
+    free(unpacked.data);
+}
+
+static const char *const count_files[] = {
+    "format/counts.csv",
+    "format/counts.jsonl",
+    "format/steps.npy",
+    "format/steps_fortran.npy",
+    "format/sglang_logical_count.json",
+};
+
+static void packed_counts_are_those_of_the_plain_file(void **state)
+{
+    (void)state;
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        for (size_t i = 0; i < sizeof(count_files) / sizeof(count_files[0]); i++) {
+            test_path path = test_data(count_files[i]);
+            bytes plain = bytes_of_file(path.text);
+            bytes packed = {0};
+            (*pack)(&packed, plain.data, plain.size);
+            assert_same_counts(path.text, &packed);
+            free(packed.data);
+            free(plain.data);
+        }
+    }
+}
+
+/* A placement as vLLM's file. */
+static char *map_of(const char *path)
+{
+    eplb_read_options options = options_for("");
+    options.gpus = 4;
+    eplb_placement *placement;
+    eplb_error error;
+    char *text;
+    size_t length;
+    assert_ok(eplb_placement_read(&placement, NULL, path, &options, NULL, &error), &error);
+    assert_ok(
+        eplb_placement_format(placement, NULL, eplb_format_find("vllm"), &text, &length, &error),
+        &error);
+    eplb_placement_destroy(&placement);
+    return text;
+}
+
+static void packed_placements_are_those_of_the_plain_file(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"format/ascend_expert_map.json",
+#ifdef HAVE_YAML
+                                        "format/trtllm_placement.yaml",
+#endif
+                                        "format/sglang_placement.json"};
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            test_path path = test_data(names[i]);
+            bytes plain = bytes_of_file(path.text);
+            bytes packed = {0};
+            (*pack)(&packed, plain.data, plain.size);
+            test_write_file("packed", packed.data, packed.size);
+            char *expected = map_of(path.text);
+            char *actual = map_of("packed");
+            assert_string_equal(actual, expected);
+            free(actual);
+            free(expected);
+            free(packed.data);
+            free(plain.data);
+        }
+    }
+}
+
+/* As `cat a.gz b.gz` makes them; each half begins in the middle of a line. */
+static void members_and_frames_behind_each_other_are_one_file(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/counts.jsonl");
+    bytes plain = bytes_of_file(path.text);
+    size_t half = plain.size / 2 + 3;
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        bytes packed = {0};
+        (*pack)(&packed, plain.data, half);
+        (*pack)(&packed, "", 0);
+        (*pack)(&packed, plain.data + half, plain.size - half);
+        assert_same_counts(path.text, &packed);
+        free(packed.data);
+    }
+    free(plain.data);
+}
+
+static void zeros_behind_gzip_and_skippable_zstd_frames_are_no_data(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/counts.jsonl");
+    bytes plain = bytes_of_file(path.text);
+#ifdef HAVE_ZLIB
+    bytes gzip = {0};
+    add_gzip(&gzip, plain.data, plain.size);
+    add_integer(&gzip, 0, 7);
+    assert_same_counts(path.text, &gzip);
+    free(gzip.data);
+#endif
+#ifdef HAVE_ZSTD
+    bytes zstd = {0};
+    add_zstd(&zstd, plain.data, plain.size);
+    add_bytes(&zstd, "\x50\x2a\x4d\x18\x03\x00\x00\x00xyz", 11);
+    assert_same_counts(path.text, &zstd);
+    free(zstd.data);
+#endif
+    free(plain.data);
+}
+
+static eplb_status read_packed(const bytes *packed, size_t size, const char *format,
+                               eplb_error *error)
+{
+    eplb_read_options options = options_for(format);
+    test_write_file("packed", packed->data, size);
+    return read_rows("packed", &options, NULL, NULL, error);
+}
+
+static void a_file_that_was_cut_is_never_whole(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/counts.jsonl");
+    bytes plain = bytes_of_file(path.text);
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        bytes packed = {0};
+        (*pack)(&packed, plain.data, plain.size);
+        for (size_t size = 0; size < packed.size; size++) {
+            eplb_error error;
+            assert_status(read_packed(&packed, size, "jsonl", &error), EPLB_ERROR_PARSE, &error);
+            assert_true(size < 4 || strstr(error.message, "the file ends too early") != NULL);
+        }
+        free(packed.data);
+    }
+    free(plain.data);
+}
+
+/* Some bits mean nothing, such as those of the time; what is read as whole has the same counts. */
+static void a_wrong_byte_gives_no_other_counts(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/counts.jsonl");
+    bytes expected = transcript_of(path.text);
+    bytes plain = bytes_of_file(path.text);
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        bytes packed = {0};
+        size_t refused = 0;
+        (*pack)(&packed, plain.data, plain.size);
+        for (size_t i = 0; i < packed.size; i++) {
+            bytes read = {0};
+            packed.data[i] ^= 1;
+            test_write_file("packed", packed.data, packed.size);
+            packed.data[i] ^= 1;
+            if (read_rows("packed", NULL, write_row, &read, NULL) == EPLB_OK) {
+                assert_int_equal(read.size, expected.size);
+                assert_memory_equal(read.data, expected.data, expected.size);
+            } else {
+                refused++;
+            }
+            free(read.data);
+        }
+        assert_true(refused + 10 > packed.size);
+        free(packed.data);
+    }
+    free(plain.data);
+    free(expected.data);
+}
+
+static void messages_name_the_byte_of_the_packed_data(void **state)
+{
+    (void)state;
+    static const char line[] = "{\"layer\":0,\"counts\":[1]}\n";
+    eplb_error error;
+#ifdef HAVE_ZLIB
+    bytes gzip = {0};
+    add_gzip(&gzip, line, strlen(line));
+    size_t end = gzip.size;
+    char expected[160];
+    gzip.data[end - 8] ^= 1;
+    assert_status(read_packed(&gzip, end, "jsonl", &error), EPLB_ERROR_PARSE, &error);
+    assert_contains(error.message, "packed: byte ");
+    assert_contains(error.message, " of the gzip data: incorrect data check");
+    gzip.data[end - 8] ^= 1;
+    add_bytes(&gzip, "junk", 4);
+    assert_status(read_packed(&gzip, gzip.size, "jsonl", &error), EPLB_ERROR_PARSE, &error);
+    snprintf(expected, sizeof(expected),
+             "packed: byte %zu of the gzip data: no gzip member, and more than its end", end);
+    assert_string_equal(error.message, expected);
+    free(gzip.data);
+#endif
+#ifdef HAVE_ZSTD
+    bytes zstd = {0};
+    add_zstd(&zstd, line, strlen(line));
+    zstd.data[zstd.size - 1] ^= 1;
+    assert_status(read_packed(&zstd, zstd.size, "jsonl", &error), EPLB_ERROR_PARSE, &error);
+    assert_contains(error.message, " of the zstd data: Restored data doesn't match checksum");
+    free(zstd.data);
+#endif
+    (void)line;
+    (void)error;
+}
+
+#ifdef HAVE_ZSTD
+/* A frame that asks for a window of 2^log bytes, with blocks to be added. */
+static bytes begin_frame(int log)
+{
+    bytes frame = {0};
+    add_integer(&frame, 0xfd2fb528, 4);
+    add_integer(&frame, 0, 1);
+    add_integer(&frame, (uint64_t)(log - 10) << 3, 1);
+    return frame;
+}
+
+static void add_raw_block(bytes *frame, const char *text, bool last)
+{
+    add_integer(frame, strlen(text) << 3 | (last ? 1 : 0), 3);
+    add_bytes(frame, text, strlen(text));
+}
+#endif
+
+static void a_window_above_the_limit_is_refused(void **state)
+{
+    (void)state;
+#ifdef HAVE_ZSTD
+    static const char line[] = "{\"layer\":0,\"counts\":[1]}\n";
+    eplb_error error;
+    bytes frame = begin_frame(23);
+    add_raw_block(&frame, line, true);
+    assert_ok(read_packed(&frame, frame.size, "jsonl", &error), &error);
+    free(frame.data);
+    frame = begin_frame(24);
+    add_raw_block(&frame, line, true);
+    assert_status(read_packed(&frame, frame.size, "jsonl", &error), EPLB_ERROR_LIMIT, &error);
+    assert_contains(error.message, "needs a window of more than 8 MiB");
+    free(frame.data);
+#endif
+}
+
+/* The largest request of a reader. */
+static void *allocate(void *context, size_t size)
+{
+    size_t *largest = context;
+    *largest = size > *largest ? size : *largest;
+    return malloc(size);
+}
+
+static void *reallocate(void *context, void *block, size_t size)
+{
+    size_t *largest = context;
+    *largest = size > *largest ? size : *largest;
+    return realloc(block, size);
+}
+
+static void release(void *context, void *block)
+{
+    (void)context;
+    free(block);
+}
+
+static eplb_status read_measured(const eplb_format *format, size_t *largest)
+{
+    eplb_hooks hooks;
+    eplb_hooks_init(&hooks);
+    hooks.allocate = allocate;
+    hooks.reallocate = reallocate;
+    hooks.release = release;
+    hooks.memory_context = largest;
+    eplb_read_options options = options_for("");
+    options.format = format;
+    eplb_counts_reader *reader;
+    eplb_counts_row row;
+    eplb_status status = eplb_counts_open(&reader, &hooks, "packed", &options, NULL);
+    while (status == EPLB_OK) {
+        status = eplb_counts_next(reader, &row, NULL);
+    }
+    eplb_counts_close(&reader);
+    return status;
+}
+
+/* Writes packed bytes, which every format of counts, or none named, must refuse with little memory.
+ */
+static void assert_bomb_refused(const bytes *packed)
+{
+    size_t largest = 0;
+    test_write_file("packed", packed->data, packed->size);
+    assert_true(read_measured(NULL, &largest) < 0);
+    const eplb_format *format;
+    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
+        if ((eplb_format_flags(format) & EPLB_FORMAT_READS_COUNTS) != 0) {
+            assert_true(read_measured(format, &largest) < 0);
+        }
+    }
+    assert_true(largest < (size_t)1 << 20);
+}
+
+#ifdef HAVE_ZLIB
+/* The text and 2^30 zeros: a block of 2^20 of them that refers to nothing before it is repeated. */
+static bytes gzip_bomb(const char *text)
+{
+    static unsigned char zeros[1 << 20];
+    unsigned char packed[8192];
+    z_stream encoder = {.next_in = (Bytef *)(uintptr_t)text,
+                        .avail_in = (uInt)strlen(text),
+                        .next_out = packed,
+                        .avail_out = sizeof(packed)};
+    bytes bomb = {0};
+    assert_int_equal(deflateInit2(&encoder, 6, Z_DEFLATED, 16 + 15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&encoder, Z_FULL_FLUSH), Z_OK);
+    size_t head = sizeof(packed) - encoder.avail_out;
+    encoder.next_in = zeros;
+    encoder.avail_in = sizeof(zeros);
+    assert_int_equal(deflate(&encoder, Z_FULL_FLUSH), Z_OK);
+    size_t size = sizeof(packed) - encoder.avail_out;
+    add_bytes(&bomb, packed, head);
+    for (int n = 0; n < 1024; n++) {
+        add_bytes(&bomb, packed + head, size - head);
+    }
+    (void)deflateEnd(&encoder);
+    return bomb;
+}
+#endif
+
+#ifdef HAVE_ZSTD
+/* The text and 2^30 zeros: a block says 2^17 times a byte. */
+static bytes zstd_bomb(const char *text)
+{
+    bytes bomb = begin_frame(20);
+    add_raw_block(&bomb, text, false);
+    for (uint64_t n = 1; n <= 8192; n++) {
+        add_integer(&bomb, UINT64_C(1) << 20 | 1 << 1 | (n == 8192 ? 1 : 0), 3);
+        add_integer(&bomb, 0, 1);
+    }
+    return bomb;
+}
+#endif
+
+/* Behind each of these beginnings follow the zeros. */
+static void a_gigabyte_of_zeros_costs_little_memory(void **state)
+{
+    (void)state;
+    static const char *const beginnings[] = {"", "step,layer,expert,tokens\n",
+                                             "{\"logical_count\":[", "{\"layer\":0,\"counts\":[",
+                                             "1,2,"};
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+#ifdef HAVE_ZLIB
+        bytes gzip = gzip_bomb(beginnings[i]);
+        assert_bomb_refused(&gzip);
+        free(gzip.data);
+#endif
+#ifdef HAVE_ZSTD
+        bytes zstd = zstd_bomb(beginnings[i]);
+        assert_bomb_refused(&zstd);
+        free(zstd.data);
+#endif
+    }
+}
+
+static void each_failing_allocation_is_survived(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"format/counts.jsonl", "format/steps_fortran.npy"};
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        for (int i = 0; i < 2; i++) {
+            test_path path = test_data(names[i]);
+            bytes plain = bytes_of_file(path.text);
+            bytes packed = {0};
+            (*pack)(&packed, plain.data, plain.size);
+            test_write_file("packed", packed.data, packed.size);
+            test_each_failing_allocation(read_counts, "packed");
+            free(packed.data);
+            free(plain.data);
+        }
+    }
+}
+
+static void a_build_without_the_codec_says_so(void **state)
+{
+    (void)state;
+    eplb_error error;
+    (void)error;
+#ifndef HAVE_ZLIB
+    test_write_text("packed", "\x1f\x8b\x08");
+    assert_status(read_rows("packed", NULL, NULL, NULL, &error), EPLB_ERROR_UNSUPPORTED, &error);
+    assert_string_equal(error.message,
+                        "packed: compressed with gzip, and this build is without zlib");
+#endif
+#ifndef HAVE_ZSTD
+    test_write_text("packed", "\x28\xb5\x2f\xfd.");
+    assert_status(read_rows("packed", NULL, NULL, NULL, &error), EPLB_ERROR_UNSUPPORTED, &error);
+    assert_string_equal(error.message,
+                        "packed: compressed with zstd, and this build is without libzstd");
+#endif
+}
+
+TEST_MAIN(INSIDE(packed_counts_are_those_of_the_plain_file),
+          INSIDE(packed_placements_are_those_of_the_plain_file),
+          INSIDE(members_and_frames_behind_each_other_are_one_file),
+          INSIDE(zeros_behind_gzip_and_skippable_zstd_frames_are_no_data),
+          INSIDE(a_file_that_was_cut_is_never_whole), INSIDE(a_wrong_byte_gives_no_other_counts),
+          INSIDE(messages_name_the_byte_of_the_packed_data),
+          INSIDE(a_window_above_the_limit_is_refused),
+          INSIDE(a_gigabyte_of_zeros_costs_little_memory),
+          INSIDE(each_failing_allocation_is_survived), INSIDE(a_build_without_the_codec_says_so))
