@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Number of bytes of the UTF-8 character that starts with `first`. */
 static size_t character_size(unsigned char first)
@@ -25,6 +26,22 @@ static void drop_cut_character(char *line, size_t length)
     }
 }
 
+/* Bytes of the character that starts here; 0: it is a control character, or no UTF-8 (RFC 3629). */
+static size_t printable_size(const unsigned char *text)
+{
+    static const uint32_t least[] = {0, 0x20, 0xa0, 0x800, 0x10000};
+    size_t size = character_size(text[0]);
+    uint32_t value = size == 1 ? text[0] : text[0] & (0xffu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        value = value << 6 | (text[i] & 0x3fu);
+    }
+    bool is_one = value >= least[size] && value <= 0x10ffff && (value & ~0x7ffu) != 0xd800;
+    return is_one && (size > 1 || value < 0x7f) ? size : 0;
+}
+
 void eplb_format_line(char *line, size_t size, const char *format, va_list arguments)
 {
     int length = vsnprintf(line, size, format, arguments);
@@ -33,9 +50,11 @@ void eplb_format_line(char *line, size_t size, const char *format, va_list argum
     } else if ((size_t)length >= size) {
         drop_cut_character(line, size - 1);
     }
-    for (char *c = line; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
+    while (*line != '\0') {
+        size_t shown = printable_size((const unsigned char *)line);
+        if (shown == 0) {
+            *line = '?';
         }
+        line += shown > 0 ? shown : 1;
     }
 }

@@ -122,6 +122,36 @@ static void control_characters_cannot_get_out(void **state)
     assert_string_equal(error.message, "a?b?c?[2Jd??");
 }
 
+/* Overlong forms, surrogates, more than U+10FFFF, cut characters, and the controls of U+0080. */
+static void what_is_no_utf8_cannot_get_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *quoted;
+        const char *shown;
+    } texts[] = {
+        {"a\xff", "a?"},
+        {"a\x80z", "a?z"},
+        {"\xc3z", "?z"},
+        {"\xc3", "?"},
+        {"\xe2\x82z", "??z"},
+        {"\xc0\xaf", "??"},
+        {"\xe0\x80\xaf", "???"},
+        {"\xed\xa0\x80", "???"},
+        {"\xf4\x90\x80\x80", "????"},
+        {"\xf8\x90\x80\x80", "????"},
+        {"\xc2\x9b"
+         "2J",
+         "??2J"},
+        {"\xf7\xc3\xa9", "?\xc3\xa9"},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        eplb_error error;
+        eplb_error_set(&error, EPLB_ERROR_PARSE, "%s", texts[i].quoted);
+        assert_string_equal(error.message, texts[i].shown);
+    }
+}
+
 static void text_beyond_ascii_stays(void **state)
 {
     (void)state;
@@ -142,4 +172,5 @@ TEST_MAIN(cmocka_unit_test(each_status_has_its_own_words),
           cmocka_unit_test(long_message_is_cut_at_the_end),
           cmocka_unit_test(cut_message_ends_with_a_whole_character),
           cmocka_unit_test(control_characters_cannot_get_out),
+          cmocka_unit_test(what_is_no_utf8_cannot_get_out),
           cmocka_unit_test(text_beyond_ascii_stays))
