@@ -176,7 +176,8 @@ def sglang_counts(files):
     files.cut("sglang_counts", ".json", good, structure(good))
     json_traps(files, "sglang_counts", ".json", good, first)
     files.put("sglang_counts-shape.json", replaced(good, first, b"["))
-    files.put("sglang_counts-step_shape.json", compact({"logical_count": [[[1, 2]], [[1, 2], [3, 4]]]}))
+    steps = [[[1, 2]], [[1, 2], [3, 4]]]
+    files.put("sglang_counts-step_shape.json", compact({"logical_count": steps}))
     files.put("sglang_counts-depth_mixed.json", compact({"logical_count": [[1, 2], [[1, 2]]]}))
     files.put("sglang_counts-depth_4.json", compact({"logical_count": [[[[1, 2]]]]}))
     files.put("sglang_counts-object.json", compact({"logical_count": {"0": [1, 2]}}))
@@ -194,13 +195,16 @@ def npy_counts(files):
     files.put("npy-good.npy", good)
     header = 10 + struct.unpack_from("<H", good, 8)[0]
     row = len(good) - header
-    files.cut("npy", ".npy", good, [3, 7, 9, 10, 40, header - 1, header, header + 3, header + row // 2,
-                                    len(good) - 1])
+    middle = header + row // 2
+    heads = [3, 7, 9, 10, 40, header - 1, header, header + 3]
+    files.cut("npy", ".npy", good, heads + [middle, len(good) - 1])
     data = struct.pack("<6d", 1, 2, 3, 4, 5, 6)
     for name, value in {"nan": float("nan"), "infinity": float("inf"), "negative": -1.0}.items():
-        files.put(f"npy-{name}.npy", npy("<f8", False, (2, 3), data[:32] + struct.pack("<d", value) + data[40:]))
-    files.put("npy-above_2_53.npy", npy("<i8", False, (2, 3), struct.pack("<6q", 1, 2, 3, 4, 2**53 + 1, 6)))
-    files.put("npy-negative_integer.npy", npy("<i8", False, (2, 3), struct.pack("<6q", 1, 2, 3, 4, -5, 6)))
+        changed = data[:32] + struct.pack("<d", value) + data[40:]
+        files.put(f"npy-{name}.npy", npy("<f8", False, (2, 3), changed))
+    for name, value in {"above_2_53": 2**53 + 1, "negative_integer": -5}.items():
+        changed = struct.pack("<6q", 1, 2, 3, 4, value, 6)
+        files.put(f"npy-{name}.npy", npy("<i8", False, (2, 3), changed))
     shapes = {
         "2_60": (2**60, 3),
         "2_60_experts": (2, 2**60),
@@ -219,13 +223,24 @@ def npy_counts(files):
     for name, shape in shapes.items():
         files.put(f"npy-shape_{name}.npy", npy("<f8", False, shape, data))
         files.put(f"npy-fortran_{name}.npy", npy("<f8", True, shape, data))
-    for name, descr in {"complex": "<c16", "object": "|O", "text": "<U8", "float128": "<f16", "bool": "|b1",
-                        "half": "<f2", "integer_3": "<i3", "empty": "", "no_order": "f8"}.items():
+    types = {
+        "complex": "<c16",
+        "object": "|O",
+        "text": "<U8",
+        "float128": "<f16",
+        "bool": "|b1",
+        "half": "<f2",
+        "integer_3": "<i3",
+        "empty": "",
+        "no_order": "f8",
+    }
+    for name, descr in types.items():
         files.put(f"npy-type_{name}.npy", npy(descr, False, (2, 3), data))
     plain = npy("<f8", False, (2, 3), data)
     files.put("npy-magic.npy", b"\x93NUMPX" + plain[6:])
     files.put("npy-version_4.npy", replaced(plain, b"NUMPY\x01", b"NUMPY\x04"))
-    files.put("npy-header_4_gib.npy", npy("<f8", False, (2, 3), data, 2)[:8] + b"\xff\xff\xff\xff" + plain[12:])
+    second = npy("<f8", False, (2, 3), data, 2)
+    files.put("npy-header_4_gib.npy", second[:8] + b"\xff\xff\xff\xff" + plain[12:])
     files.put("npy-key_twice.npy", replaced(plain, b"'shape'", b"'descr'"))
     files.put("npy-key_unknown.npy", replaced(plain, b"'descr'", b"'desc_'"))
     files.put("npy-key_missing.npy", replaced(plain, b"'shape'", b"'shapE'"))
@@ -257,16 +272,19 @@ def npz_counts(files):
     files.put("npz-checksum.npz", replaced(good, struct.pack("<d", 5), struct.pack("<d", 7)))
     huge = npy("<f8", False, (2**20, 1, 3), bytes(1 << 22))
     files.put("npz-bomb.npz", npz([("load.npy", huge)], zipfile.ZIP_DEFLATED))
-    sizes = good[directory:end]
-    files.put("npz-claims_4_gib.npz", good[:directory] + sizes[:20] + b"\xf0\xff\xff\xff" * 2 + sizes[28:] + good[end:])
-    files.put("npz-offset_outside.npz", good[:directory] + sizes[:42] + b"\xf0\xff\xff\x7f" + sizes[46:] + good[end:])
+    before, line, behind = good[:directory], good[directory:end], good[end:]
+    huge_sizes = line[:20] + b"\xf0\xff\xff\xff" * 2 + line[28:]
+    files.put("npz-claims_4_gib.npz", before + huge_sizes + behind)
+    far = line[:42] + b"\xf0\xff\xff\x7f" + line[46:]
+    files.put("npz-offset_outside.npz", before + far + behind)
 
 
 @section
 def snapshot_counts(files):
     good = files.read("snapshot_empty.eplbs")
     files.put("snapshot-one_rank.eplbs", good)
-    files.cut("snapshot", ".eplbs", good, [4, 8, 9, 16, 24, 40, 60, 80, len(good) - 4, len(good) - 1])
+    size = len(good)
+    files.cut("snapshot", ".eplbs", good, [4, 8, 9, 16, 24, 40, 60, 80, size - 4, size - 1])
     files.put("snapshot-behind.eplbs", good + b"\0")
     for place in (8, 12, 20, 40, 60, len(good) - 1):
         changed = bytes([good[place] ^ 0xFF])
@@ -292,7 +310,8 @@ def sglang_maps(files):
     files.put("sglang_map-depth_1.json", compact({key: [0, 1, 2, 0]}))
     files.put("sglang_map-empty.json", compact({key: []}))
     files.put("sglang_map-other_key.json", compact({key: [[0, 1, 2, 0]], "layers": 1}))
-    files.put("sglang_map-key_twice.json", replaced(good, b"{", b'{"physical_to_logical_map":[[0,1,2,0]],'))
+    again = b'{"physical_to_logical_map":[[0,1,2,0]],'
+    files.put("sglang_map-key_twice.json", replaced(good, b"{", again))
     files.put("sglang_map-slots_not_spread.json", compact({key: [[0, 1, 2, 0, 1]]}))
     files.put("sglang_map-deep.json", b'{"physical_to_logical_map":' + b"[" * 100000)
 
@@ -320,6 +339,7 @@ def ascend_maps(files):
     files.put("ascend-good.json", good)
     files.put("ascend-crlf.json", good.replace(b",", b",\r\n"))
     files.cut("ascend", ".json", good, [p for p in structure(good) if p < 110])
+    count = b'"device_count":%d' % devices
     changes = {
         "layers_more": (b'"moe_layer_count":1', b'"moe_layer_count":2'),
         "layers_2_60": (b'"moe_layer_count":1', b'"moe_layer_count":1152921504606846976'),
@@ -327,8 +347,8 @@ def ascend_maps(files):
         "key_missing": (b'"layer_id"', b'"layer_iD"'),
         "layer_negative": (b'"layer_id":0', b'"layer_id":-1'),
         "layer_far": (b'"layer_id":0', b'"layer_id":9'),
-        "devices_more": (f'"device_count":{devices}'.encode(), f'"device_count":{devices + 1}'.encode()),
-        "devices_none": (f'"device_count":{devices}'.encode(), b'"device_count":0'),
+        "devices_more": (count, b'"device_count":%d' % (devices + 1)),
+        "devices_none": (count, b'"device_count":0'),
         "device_twice": (b'"device_id":1', b'"device_id":0'),
         "device_far": (b'"device_id":1', b'"device_id":77'),
         "slots_differ": (first, compact(json.loads(first)[:-1])),
@@ -346,7 +366,8 @@ def ascend_maps(files):
 
 @section
 def trtllm_maps(files):
-    good = b"num_slots: 4\nlayer_updates_per_iter: 0\ninitial_global_assignments:\n  3: [0, 1, 2, 0]\n  4: [2, 1, 0, 1]\n"
+    good = b"num_slots: 4\nlayer_updates_per_iter: 0\ninitial_global_assignments:\n"
+    good += b"  3: [0, 1, 2, 0]\n  4: [2, 1, 0, 1]\n"
     files.put("trtllm-recorded.yaml", files.read("format/trtllm_placement.yaml"))
     files.put("trtllm-good.yaml", good)
     files.put("trtllm-crlf.yaml", good.replace(b"\n", b"\r\n"))
@@ -382,7 +403,8 @@ def trtllm_maps(files):
     for letter in range(ord("b"), ord("k")):
         laughs += b"%c: &%c [%s]\n" % (letter, letter, b", ".join([b"*%c" % (letter - 1)] * 9))
     files.put("trtllm-aliases.yaml", laughs + good)
-    files.put("trtllm-alias_of_row.yaml", good.replace(b"3: [", b"3: &a [").replace(b"[2, 1, 0, 1]", b"*a"))
+    anchored = good.replace(b"3: [", b"3: &a [")
+    files.put("trtllm-alias_of_row.yaml", anchored.replace(b"[2, 1, 0, 1]", b"*a"))
     files.put("trtllm-deep.yaml", good + b"  5: " + b"[" * 20000 + b"\n")
 
 
@@ -413,7 +435,13 @@ def omni_maps(files):
     files.put("omni-experts_2_31.bin", binary[:8] + b"\xff\xff\xff\x7f" + binary[12:])
     files.put("omni-cell_7.bin", binary[:12] + b"\7\0\0\0" + binary[16:])
     cells = struct.pack("<8i", 1, 0, 0, 1, 1, 1, 0, 1)
-    for name, shape in {"2_60": (2**60, 1, 2), "dimensions_2": (4, 2), "larger": (4, 2, 2), "zero": (0, 1, 2)}.items():
+    shapes = {
+        "2_60": (2**60, 1, 2),
+        "dimensions_2": (4, 2),
+        "larger": (4, 2, 2),
+        "zero": (0, 1, 2),
+    }
+    for name, shape in shapes.items():
         files.put(f"omni-shape_{name}.npy", npy("<i4", False, shape, cells))
     files.put("omni-float.npy", npy("<f4", False, (4, 1, 2), cells))
 
@@ -478,7 +506,8 @@ def compressed(files):
     good = b"layer,expert,tokens\n0,0,1\n0,1,2\n"
     packed = gzip.compress(good, 0, mtime=0)  # stored: the same bytes by any zlib
     files.put("gzip-good.csv.gz", packed)
-    files.cut("gzip", ".csv.gz", packed, [1, 2, 5, 10, 12, 20, len(packed) - 8, len(packed) - 5, len(packed) - 1])
+    size = len(packed)
+    files.cut("gzip", ".csv.gz", packed, [1, 2, 5, 10, 12, 20, size - 8, size - 5, size - 1])
     files.put("gzip-checksum.csv.gz", packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:])
     files.put("gzip-length.csv.gz", packed[:-1] + b"\1")
     files.put("gzip-behind.csv.gz", packed + b"hello")
