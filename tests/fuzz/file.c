@@ -14,7 +14,7 @@
 
 #define LONGEST_NAME 64
 
-static char directory[] = "/dev/shm/eplb-fuzz-XXXXXX";
+static char directory[32];
 static bool has_directory;
 
 static void write_all(FILE *file, const uint8_t *data, size_t size)
@@ -70,6 +70,9 @@ static void remove_directory(void)
 static void make_directory(void)
 {
     if (!has_directory) {
+        bool has_memory = access("/dev/shm", W_OK) == 0;
+        snprintf(directory, sizeof(directory), "%s/eplb-fuzz-XXXXXX",
+                 has_memory ? "/dev/shm" : "/tmp");
         has_directory = mkdtemp(directory) != NULL && atexit(remove_directory) == 0;
     }
     if (!has_directory) {

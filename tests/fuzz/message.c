@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdbool.h>
-
 #include "fuzz.h"
 
 /* How many bytes the character has; 0: it is none of UTF-8, or a control character. */
