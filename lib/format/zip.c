@@ -13,6 +13,7 @@
 #define ENCRYPTED 1u /* of an entry's flags */
 #define STORED 0
 #define DEFLATED 8
+#define LAST_RECORD_SIZE 22u
 
 /* minizip hands out the packed bytes. It could inflate them, too, but loses memory when that fails
  * for want of it, and does not take its memory from hooks. */
@@ -118,6 +119,24 @@ static eplb_status read_directory(eplb_zip *zip, eplb_error *error)
     return zip->count > 0 ? sort_entries(zip, error) : fail(zip, NULL, "no entries", error);
 }
 
+/* minizip looks for the last record of an archive from the end: what lies behind it is no comment
+ * unless the record says so. */
+static eplb_status check_tail(const eplb_zip *zip, eplb_error *error)
+{
+    unz_global_info64 info;
+    char magic[4];
+    if (unzGetGlobalInfo64(zip->archive, &info) != UNZ_OK ||
+        info.size_comment + LAST_RECORD_SIZE > zip->file->size) {
+        return fail(zip, NULL, "a broken directory", error);
+    }
+    uint64_t place = zip->file->size - info.size_comment - LAST_RECORD_SIZE;
+    eplb_status status = eplb_input_read_at(zip->input, magic, sizeof(magic), place, error);
+    if (status == EPLB_OK && memcmp(magic, "PK\x05\x06", sizeof(magic)) != 0) {
+        status = fail(zip, NULL, "bytes behind its end", error);
+    }
+    return status;
+}
+
 eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *input,
                           eplb_error *error)
 {
@@ -139,6 +158,9 @@ eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *in
     eplb_status status = zip->archive != NULL
                              ? read_directory(zip, error)
                              : fail(zip, NULL, "no directory at its end: was it cut?", error);
+    if (status == EPLB_OK) {
+        status = check_tail(zip, error);
+    }
     if (status != EPLB_OK) {
         eplb_zip_close(zip);
     }

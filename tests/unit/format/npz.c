@@ -136,6 +136,24 @@ static void an_archive_that_was_cut_is_never_whole(void **state)
     free(part.content.data);
 }
 
+static void bytes_behind_an_archive_are_refused(void **state)
+{
+    (void)state;
+    eplb_error error;
+    zip_part part = part_of("steps.npy", "format/steps.npy", true);
+    bytes archive = zip_of(&part, 1);
+    size_t end = archive.size;
+    add_bytes(&archive, "junk", 4);
+    test_write_file("f.npz", archive.data, archive.size);
+    assert_status(read_archive(NULL, &error), EPLB_ERROR_PARSE, &error);
+    assert_string_equal(error.message, "f.npz: zip archive: bytes behind its end");
+    archive.data[end - 2] = 4; /* now they are its comment */
+    test_write_file("f.npz", archive.data, archive.size);
+    assert_ok(read_archive(NULL, &error), &error);
+    free(archive.data);
+    free(part.content.data);
+}
+
 /* Whatever byte is wrong, the rows that were handed out as whole are those of the recording. */
 static void a_wrong_byte_gives_no_other_counts(void **state)
 {
@@ -186,7 +204,7 @@ static void each_failing_allocation_is_survived(void **state)
 TEST_MAIN(INSIDE(stored_and_deflated_arrays_are_read), INSIDE(column_major_arrays_are_read),
           INSIDE(one_of_several_arrays_is_chosen_by_name), INSIDE(broken_entries_are_named),
           INSIDE(an_archive_that_was_cut_is_never_whole),
-          INSIDE(a_wrong_byte_gives_no_other_counts),
+          INSIDE(bytes_behind_an_archive_are_refused), INSIDE(a_wrong_byte_gives_no_other_counts),
           INSIDE(an_archive_in_a_pipe_or_packed_is_refused),
           INSIDE(each_failing_allocation_is_survived))
 
