@@ -785,6 +785,61 @@ def omni_maps(files):
 
 
 @section
+def mindie(files):
+    config = "model_gen_config.json"
+
+    def put(name, changes):
+        good = {"decode_0.csv": b"5,6\n7,8\n", "decode_1.csv": b"1,2\n3,4\n"}
+        for file, data in {**good, **changes}.items():
+            if data is not None:
+                files.put(f"mindie-{name}/{file}", data)
+
+    put("good", {})
+    put("crlf", {"decode_0.csv": b"5,6\r\n7,8\r\n", "decode_1.csv": b"1,2\r\n3,4\r\n"})
+    for name, text in NUMBERS.items():
+        put(name, {"decode_1.csv": b"1,2\n3," + text + b"\n"})
+    for place in (1, 2, 3, 4, 5, 6):
+        put(f"cut_{place}", {"decode_1.csv": b"1,2\n3,4\n"[:place]})
+    rows = {
+        "bom_inside": b"1,2\n" + BOM + b"3,4\n",
+        "zero_byte": b"1,2\n3\0,4\n",
+        "blank_inside": b"1,2\n\n3,4\n",
+        "blanks_only": b"\n\n",
+        "empty": b"",
+        "header": b"a,b\n1,2\n",
+        "column_more": b"1,2,3\n3,4,5\n",
+        "column_ragged": b"1,2\n3\n",
+        "row_more": b"1,2\n3,4\n5,6\n",
+        "semicolons": b"1;2\n3;4\n",
+        "long_line": b"1,2\n3," + b"0" * 200000 + b"\n",
+        "utf16": "1,2\n3,4\n".encode("utf-16"),
+    }
+    for name, data in rows.items():
+        put(name, {"decode_1.csv": data})
+    put("rank_missing", {"decode_1.csv": None, "decode_2.csv": b"1,2\n3,4\n"})
+    put("rank_twice", {"decode_01.csv": b"1,2\n3,4\n"})
+    put("rank_huge", {"decode_99999999999.csv": b"1,2\n3,4\n"})
+    put("phases_differ", {"prefill_0.csv": b"5,6\n7,8\n"})
+    put("other_file", {"rank0.jsonl": b"{}"})
+    configs = {
+        "cut": b'{"num_moe_layers":',
+        "list": b"[]",
+        "empty": b"",
+        "no_layers": b"{}",
+        "layers_zero": b'{"num_moe_layers":0}',
+        "layers_word": b'{"num_moe_layers":"2"}',
+        "layers_2_60": b'{"num_moe_layers":1152921504606846976}',
+        "layers_negative": b'{"num_moe_layers":-2}',
+        "layers_more": b'{"num_moe_layers":3}',
+        "key_twice": b'{"num_moe_layers":2,"num_moe_layers":2}',
+        "deep": b'{"a":' + b"[" * 100000,
+    }
+    for name, data in configs.items():
+        put(f"config_{name}", {config: data})
+    put("sums_fall", {config: b'{"num_moe_layers":1}', "decode_0.csv": b"5,6\n4,8\n"})
+
+
+@section
 def compressed(files):
     good = b"layer,expert,tokens\n0,0,1\n0,1,2\n"
     packed = gzip.compress(good, 0, mtime=0)  # stored: the same bytes by any zlib
