@@ -132,7 +132,7 @@ static eplb_status check_tail(const eplb_zip *zip, eplb_error *error)
     uint64_t place = zip->file->size - info.size_comment - LAST_RECORD_SIZE;
     eplb_status status = eplb_input_read_at(zip->input, magic, sizeof(magic), place, error);
     if (status == EPLB_OK && memcmp(magic, "PK\x05\x06", sizeof(magic)) != 0) {
-        status = fail(zip, NULL, "bytes behind its end", error);
+        status = fail(zip, NULL, "its directory is not at the end of the file: was it cut?", error);
     }
     return status;
 }
