@@ -2,6 +2,8 @@
 #include "format/item.h"
 
 #include <float.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 double eplb_item_float(uint64_t bits, size_t size)
@@ -33,6 +35,21 @@ eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes
         return EPLB_NUMBER_NEGATIVE;
     }
     return bits <= (uint64_t)EPLB_EXACT_INTEGER ? EPLB_NUMBER_COUNT : EPLB_NUMBER_INEXACT;
+}
+
+eplb_item_text eplb_item_show(const eplb_item_type *type, const char *bytes)
+{
+    eplb_item_text shown;
+    uint64_t bits = eplb_item_bits(bytes, type->size, type->big_endian);
+    unsigned unused = 64 - 8 * (unsigned)type->size;
+    if (type->kind == 'f') {
+        snprintf(shown.text, sizeof(shown.text), "%.17g", eplb_item_float(bits, type->size));
+    } else if (type->kind == 'i') {
+        snprintf(shown.text, sizeof(shown.text), "%" PRId64, (int64_t)(bits << unused) >> unused);
+    } else {
+        snprintf(shown.text, sizeof(shown.text), "%" PRIu64, bits);
+    }
+    return shown;
 }
 
 /* Converts items in the order of bytes of this machine; whether all of them are counts. Loops that

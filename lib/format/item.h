@@ -25,8 +25,15 @@ static inline uint64_t eplb_item_bits(const char *bytes, size_t size, bool big_e
 /* The value of a float of 4 or 8 bytes. */
 double eplb_item_float(uint64_t bits, size_t size);
 
-/* What an item is; its value is exact for counts, and near enough to be shown for others. */
+/* What an item is; its value is exact for counts. */
 eplb_number_class eplb_item_decode(const eplb_item_type *type, const char *bytes, double *value);
+
+/* An item as messages show it, integers exactly. */
+typedef struct eplb_item_text {
+    char text[32];
+} eplb_item_text;
+
+eplb_item_text eplb_item_show(const eplb_item_type *type, const char *bytes);
 
 /* Decodes a row of items up to the first that is no count. Returns how many are. */
 size_t eplb_item_counts(const eplb_item_type *type, const char *bytes, size_t count,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "format/quote.h"
 #include "format/scanner.h"
 
 static eplb_status check_document(const eplb_reading *reading, const char *text, size_t length,
@@ -73,6 +74,24 @@ static bool is_integer(const cJSON *item)
            item->valuedouble == (double)(int32_t)item->valuedouble;
 }
 
+/* A value as messages show it. */
+static eplb_quote show(const cJSON *item)
+{
+    eplb_quote shown = {"true or false"};
+    if (cJSON_IsNumber(item)) {
+        snprintf(shown.text, sizeof(shown.text), "%.17g", item->valuedouble);
+    } else if (cJSON_IsString(item)) {
+        strcpy(shown.text, "a string");
+    } else if (cJSON_IsArray(item)) {
+        strcpy(shown.text, "a list");
+    } else if (cJSON_IsObject(item)) {
+        strcpy(shown.text, "an object");
+    } else if (cJSON_IsNull(item)) {
+        strcpy(shown.text, "null");
+    }
+    return shown;
+}
+
 eplb_status eplb_json_integer_member(const cJSON *object, const char *key, const char *name,
                                      const char *where, int32_t *value, eplb_error *error)
 {
@@ -82,8 +101,9 @@ eplb_status eplb_json_integer_member(const cJSON *object, const char *key, const
         return status;
     }
     if (!is_integer(member)) {
-        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %s: '%s' is not an integer of 32 bits",
-                              name, where, key);
+        return eplb_error_set(error, EPLB_ERROR_PARSE,
+                              "%s: %s: '%s' is not an integer of 32 bits, but %s", name, where, key,
+                              show(member).text);
     }
     *value = (int32_t)member->valuedouble;
     return EPLB_OK;
@@ -125,8 +145,8 @@ eplb_status eplb_json_integers_of(const cJSON *list, const char *items, const ch
     for (const cJSON *item = list->child; item != NULL; item = item->next) {
         if (!is_integer(item)) {
             return eplb_error_set(error, EPLB_ERROR_PARSE,
-                                  "%s: %s: %.*s %d is not an integer of 32 bits", name, where,
-                                  (int)strlen(items) - 1, items, index);
+                                  "%s: %s: %.*s %d is not an integer of 32 bits, but %s", name,
+                                  where, (int)strlen(items) - 1, items, index, show(item).text);
         }
         values[index++] = (int32_t)item->valuedouble;
     }

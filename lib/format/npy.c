@@ -164,9 +164,10 @@ static eplb_status take_item(npy *self, const eplb_reading *reading, int32_t exp
     if (number == EPLB_NUMBER_COUNT) {
         return EPLB_OK;
     }
-    return eplb_error_set(error, eplb_number_status(number),
-                          "%s: step %zu: layer %d: expert %d: %.17g %s", reading->input.name,
-                          step_of(self), layer_of(self), expert, value, eplb_number_words(number));
+    return eplb_error_set(
+        error, eplb_number_status(number), "%s: step %zu: layer %d: expert %d: %s %s",
+        reading->input.name, step_of(self), layer_of(self), expert,
+        eplb_item_show(&self->header.item, bytes).text, eplb_number_words(number));
 }
 
 /* Makes sure that the next item, which is of an expert, is in memory. */

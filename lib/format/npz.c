@@ -55,6 +55,11 @@ static eplb_status choose_array(const eplb_zip *zip, const eplb_reading *reading
     }
     char list[150];
     list_arrays(zip, list, sizeof(list));
+    if (list[0] == '\0') {
+        return eplb_error_set(error, EPLB_ERROR_PARSE,
+                              "%s: no arrays (entries that end in " SUFFIX ")",
+                              reading->input.name);
+    }
     return wanted != NULL
                ? eplb_error_set(error, EPLB_ERROR_ARGUMENT, "%s: no array '%s' among%s",
                                 reading->input.name, eplb_quote_bytes(wanted, strlen(wanted)).text,

@@ -21,7 +21,8 @@ static eplb_status bad_item(const eplb_safetensors *self, const eplb_item_type *
     double value;
     char problem[80];
     eplb_number_class number = eplb_item_decode(type, self->input->cursor, &value);
-    snprintf(problem, sizeof(problem), "%.17g %s", value, eplb_number_words(number));
+    snprintf(problem, sizeof(problem), "%s %s", eplb_item_show(type, self->input->cursor).text,
+             eplb_number_words(number));
     return fail_at(self, row, expert, eplb_number_status(number), problem, error);
 }
 

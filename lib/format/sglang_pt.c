@@ -98,10 +98,10 @@ eplb_status eplb_sglang_pt_read_row(eplb_reading *reading, size_t offset, int64_
                                          self->tensor.stride[self->tensor.dimensions - 1], width,
                                          self->counts, &read, &number, error);
     if (status == EPLB_OK && read < width) {
-        return eplb_error_set(error, eplb_number_status(number),
-                              "%s: step %lld: layer %d: %s %zu: %.17g %s", reading->input.name,
-                              (long long)step, layer, unit, read, self->counts[read],
-                              eplb_number_words(number));
+        return eplb_error_set(
+            error, eplb_number_status(number), "%s: step %lld: layer %d: %s %zu: %s %s",
+            reading->input.name, (long long)step, layer, unit, read,
+            eplb_item_show(&self->tensor.type, self->torch.bad).text, eplb_number_words(number));
     }
     return status;
 }

@@ -28,6 +28,7 @@ typedef struct eplb_torch {
     char *window; /* a part of the file */
     uint64_t window_start;
     size_t window_size;
+    const char *bad; /* in the window, the item at which the last read stopped */
 } eplb_torch;
 
 /* A view of a storage: item [i][j] is at offset + stride[0] * i + stride[1] * j, in items of the
@@ -58,8 +59,8 @@ eplb_status eplb_torch_tensor(eplb_torch *torch, const eplb_pickle_value *value,
 
 /*
  * Reads `count` items, the first at `offset` of the storage and each `stride` behind the one
- * before, as counts. Stops at one that is none: *read is how many are before it, values[*read] is
- * what can be shown of it, and *number says what it is.
+ * before, as counts. Stops at one that is none: *read is how many are before it, torch->bad is
+ * where it is until the next read, and *number says what it is.
  */
 eplb_status eplb_torch_read(eplb_torch *torch, const eplb_tensor *tensor, size_t offset,
                             size_t stride, size_t count, double *values, size_t *read,

@@ -68,7 +68,9 @@ eplb_status eplb_torch_read(eplb_torch *torch, const eplb_tensor *tensor, size_t
         if (status != EPLB_OK) {
             return status;
         }
-        *read += decode_items(&tensor->type, bytes, step, part, values + *read, number);
+        size_t good = decode_items(&tensor->type, bytes, step, part, values + *read, number);
+        torch->bad = bytes + good * step;
+        *read += good;
     }
     return EPLB_OK;
 }
