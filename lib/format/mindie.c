@@ -61,6 +61,17 @@ static bool is_companion(const char *name)
            (length > 5 && strcmp(name + length - 5, ".json") == 0);
 }
 
+/* A rank of more digits than any job has: not a file to leave aside. */
+static bool is_rank_too_large(const char *name)
+{
+    const char *digits = strchr(name, '_');
+    size_t count = digits != NULL ? strspn(digits + 1, "0123456789") : 0;
+    int32_t rank;
+    return count > 0 && strcmp(digits + 1 + count, ".csv") == 0 &&
+           !eplb_mindie_rank_of(name, phases[0], &rank) &&
+           !eplb_mindie_rank_of(name, phases[1], &rank);
+}
+
 static eplb_status check_names(const eplb_reading *reading, bool *has_config, eplb_error *error)
 {
     const eplb_listing *listing = reading->listing;
@@ -72,7 +83,7 @@ static eplb_status check_names(const eplb_reading *reading, bool *has_config, ep
     }
     for (int32_t i = 0; i < listing->count; i++) {
         const char *name = listing->names[i];
-        if (!is_companion(name)) {
+        if (!is_companion(name) || is_rank_too_large(name)) {
             return eplb_error_set(error, EPLB_ERROR_DATA,
                                   "%s: '%s' is no file of a recording of MindIE",
                                   reading->input.name, eplb_quote_bytes(name, strlen(name)).text);
