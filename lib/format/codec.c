@@ -15,7 +15,8 @@ typedef struct codec {
 } codec;
 
 static const codec codecs[] = {
-    {"gzip", "\x1f\x8b", 2, "zlib",
+    /* With the method, which is always deflate: two bytes may begin other files, too. */
+    {"gzip", "\x1f\x8b\x08", 3, "zlib",
 #ifdef EPLB_HAVE_ZLIB
      eplb_gzip_open
 #else

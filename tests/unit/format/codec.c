@@ -427,6 +427,24 @@ static void each_failing_allocation_is_survived(void **state)
     }
 }
 
+/* The length of this header is written as the bytes 1f 8b 00. */
+static void a_header_whose_length_looks_like_gzip_is_none(void **state)
+{
+    (void)state;
+    static const char header[] =
+        "{\"0_0\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[0,8]}}";
+    bytes file = {0};
+    eplb_error error;
+    add_integer(&file, 0x8b1f, 8);
+    add_bytes(&file, header, strlen(header));
+    while (file.size < 8 + 0x8b1f) {
+        add_bytes(&file, " ", 1);
+    }
+    add_integer(&file, 7, 8);
+    assert_ok(read_packed(&file, file.size, "trtllm", &error), &error);
+    free(file.data);
+}
+
 static void a_build_without_the_codec_says_so(void **state)
 {
     (void)state;
@@ -454,4 +472,6 @@ TEST_MAIN(INSIDE(packed_counts_are_those_of_the_plain_file),
           INSIDE(messages_name_the_byte_of_the_packed_data),
           INSIDE(a_window_above_the_limit_is_refused),
           INSIDE(a_gigabyte_of_zeros_costs_little_memory),
-          INSIDE(each_failing_allocation_is_survived), INSIDE(a_build_without_the_codec_says_so))
+          INSIDE(each_failing_allocation_is_survived),
+          INSIDE(a_header_whose_length_looks_like_gzip_is_none),
+          INSIDE(a_build_without_the_codec_says_so))
