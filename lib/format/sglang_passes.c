@@ -10,6 +10,7 @@
 #include "format/sglang_pt.h"
 
 static const char map_key[] = "key 'last_physical_to_logical_map'";
+static const char name_prefix[] = "expert_distribution_recorder_";
 
 /* More keys than a record has, so that one which comes again and again takes no time. */
 #define MOST_RECORD_ITEMS 128
@@ -233,12 +234,15 @@ static eplb_status open_map(eplb_reading *reading, const eplb_pickle_value *map,
     return status == EPLB_OK ? read_map(reading, error) : status;
 }
 
-/* SGLang writes the rank behind the last '_' of the file's name. */
+/* In names that SGLang writes, the rank is behind the last '_'; others may end with any number. */
 static eplb_status check_name(const eplb_reading *reading, eplb_error *error)
 {
-    const char *end = strrchr(reading->input.name, '_');
+    const char *slash = strrchr(reading->input.name, '/');
+    const char *name = slash != NULL ? slash + 1 : reading->input.name;
+    bool is_own = strncmp(name, name_prefix, strlen(name_prefix)) == 0;
+    const char *end = strrchr(name, '_');
     int32_t rank;
-    if (end != NULL && eplb_listing_number(end, "_", ".pt", &rank) && rank != reading->rank) {
+    if (is_own && eplb_listing_number(end, "_", ".pt", &rank) && rank != reading->rank) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "%s: records of rank %d, but the name of the file says %d",
                               reading->input.name, reading->rank, rank);

@@ -315,6 +315,14 @@ static void a_rank_that_the_file_name_contradicts_is_refused(void **state)
     assert_contains(error.message, "_3.pt: records of rank 0, but the name of the file says 3");
 }
 
+static void a_number_in_another_name_is_no_rank(void **state)
+{
+    test_path path = test_join(*state, "run_2026.pt");
+    eplb_error error;
+    pt_write_words(path.text, RECORDS(RECORD_0), NULL, 0);
+    assert_ok(read_rows(path.text, NULL, NULL, NULL, &error), &error);
+}
+
 /* A megabyte of one opcode, and STOP: neither time nor memory grow beyond the file's size. */
 static void endless_nesting_is_refused(void **state)
 {
@@ -451,6 +459,7 @@ TEST_MAIN(IN_DIRECTORY(programs_are_refused_by_name), IN_DIRECTORY(broken_pickle
           IN_DIRECTORY(what_is_no_count_is_refused),
           IN_DIRECTORY(contradictions_with_the_experts_given_are_refused),
           IN_DIRECTORY(a_rank_that_the_file_name_contradicts_is_refused),
+          IN_DIRECTORY(a_number_in_another_name_is_no_rank),
           IN_DIRECTORY(endless_nesting_is_refused),
           IN_DIRECTORY(a_record_again_and_again_is_refused),
           IN_DIRECTORY(archives_that_are_not_of_torch_are_refused),
