@@ -81,6 +81,7 @@ typedef struct test_memory {
     int64_t live;     /* blocks not given back */
     int64_t requests; /* calls of allocate and reallocate */
     int64_t fail_at;  /* the request of this number, from 1, fails; 0: none does */
+    size_t largest;   /* bytes of the largest request */
 } test_memory;
 
 /* No test needs more at once; asking for more fails as on a machine without memory. */
@@ -90,6 +91,7 @@ static inline bool test_memory_refuses(test_memory *memory, size_t size)
 {
     assert_true(size > 0);
     memory->requests++;
+    memory->largest = size > memory->largest ? size : memory->largest;
     return memory->requests == memory->fail_at || size > TEST_LARGEST_REQUEST;
 }
 

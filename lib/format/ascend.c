@@ -26,83 +26,116 @@ static eplb_status check_stated(const cJSON *object, const char *key, size_t exp
     return status;
 }
 
-static eplb_status read_device(const cJSON *device, int32_t layer, int32_t gpu, eplb_map *map,
-                               eplb_error *error)
+/* What all layers and devices of a file have alike. */
+typedef struct shape {
+    const char *name; /* of the file */
+    int32_t gpus;
+    int32_t slots; /* of each device */
+} shape;
+
+static eplb_status read_device(const cJSON *device, int32_t layer, int32_t gpu, const shape *self,
+                               int32_t *slots, eplb_error *error)
 {
     char where[64];
     snprintf(where, sizeof(where), "layer %d: device %d", layer, gpu);
     const cJSON *experts;
-    eplb_status status = check_stated(device, "device_id", (size_t)gpu, map->name, where, error);
+    eplb_status status = check_stated(device, "device_id", (size_t)gpu, self->name, where, error);
     if (status == EPLB_OK) {
-        status = eplb_json_list_member(device, "device_expert", map->name, where, &experts, error);
+        status = eplb_json_list_member(device, "device_expert", self->name, where, &experts, error);
     }
-    int32_t slots = map->slots / map->gpus;
     return status == EPLB_OK
-               ? eplb_json_integers(experts, map->name, where, slots,
-                                    eplb_map_row(map, layer) + (size_t)gpu * (size_t)slots, error)
+               ? eplb_json_integers(experts, self->name, where, self->slots, slots, error)
                : status;
 }
 
-static eplb_status read_layer(const cJSON *layer_object, int32_t layer, eplb_map *map,
-                              eplb_error *error)
+/* The devices of a layer, each `step` slots behind the one before. */
+static eplb_status read_layer(const cJSON *layer_object, int32_t layer, const shape *self,
+                              int32_t *slots, size_t step, eplb_error *error)
 {
     char where[32];
     snprintf(where, sizeof(where), "layer %d", layer);
     const cJSON *devices;
-    size_t gpus = (size_t)map->gpus;
+    size_t gpus = (size_t)self->gpus;
     eplb_status status =
-        check_stated(layer_object, "layer_id", (size_t)layer, map->name, where, error);
+        check_stated(layer_object, "layer_id", (size_t)layer, self->name, where, error);
     if (status == EPLB_OK) {
-        status = check_stated(layer_object, "device_count", gpus, map->name, where, error);
+        status = check_stated(layer_object, "device_count", gpus, self->name, where, error);
     }
     if (status == EPLB_OK) {
         status =
-            eplb_json_list_member(layer_object, "device_list", map->name, where, &devices, error);
+            eplb_json_list_member(layer_object, "device_list", self->name, where, &devices, error);
     }
     if (status == EPLB_OK && eplb_json_length(devices) != gpus) {
         status = eplb_error_set(error, EPLB_ERROR_PARSE,
                                 "%s: %s: %zu devices in device_list, %zu "
                                 "in device_count",
-                                map->name, where, eplb_json_length(devices), gpus);
+                                self->name, where, eplb_json_length(devices), gpus);
     }
     int32_t gpu = 0;
     const cJSON *device = status == EPLB_OK ? devices->child : NULL;
     for (; device != NULL && status == EPLB_OK; device = device->next) {
-        status = read_device(device, layer, gpu++, map, error);
+        status = read_device(device, layer, gpu, self, slots + (size_t)gpu * step, error);
+        gpu++;
     }
     return status;
 }
 
+/* All layers behind each other; with a step of 0 each device in the place of the one before. */
+static eplb_status read_layers(const cJSON *layers, const shape *self, int32_t *slots, size_t step,
+                               eplb_error *error)
+{
+    eplb_status status = EPLB_OK;
+    int32_t layer = 0;
+    for (const cJSON *object = layers->child; object != NULL && status == EPLB_OK;
+         object = object->next) {
+        size_t before = (size_t)layer * (size_t)self->gpus * step;
+        status = read_layer(object, layer++, self, slots + before, step, error);
+    }
+    return status;
+}
+
+/* What the first layer claims becomes memory for all of them only when all of it is there. */
+static eplb_status check_layers(const cJSON *layers, const shape *self, const eplb_hooks *hooks,
+                                eplb_error *error)
+{
+    int32_t *slots = eplb_alloc(hooks, (size_t)self->slots, sizeof(*slots));
+    eplb_status status =
+        slots != NULL ? read_layers(layers, self, slots, 0, error) : eplb_out_of_memory(error);
+    eplb_free(hooks, slots);
+    return status;
+}
+
 /* The first device of the first layer says the shape of all. */
-static eplb_status find_shape(const cJSON *layers, const eplb_read_options *options, eplb_map *map,
+static eplb_status find_shape(const cJSON *layers, const eplb_read_options *options, shape *self,
                               eplb_error *error)
 {
     const cJSON *devices;
     const cJSON *experts;
-    int32_t gpus = 0;
-    eplb_status status =
-        eplb_json_integer_member(layers->child, "device_count", map->name, "layer 0", &gpus, error);
-    if (status == EPLB_OK && (gpus < 1 || gpus > EPLB_MAX_GPUS)) {
+    eplb_status status = eplb_json_integer_member(layers->child, "device_count", self->name,
+                                                  "layer 0", &self->gpus, error);
+    if (status == EPLB_OK && (self->gpus < 1 || self->gpus > EPLB_MAX_GPUS)) {
         status =
             eplb_error_set(error, EPLB_ERROR_PARSE, "%s: layer 0: device_count %d not in 1..%d",
-                           map->name, gpus, EPLB_MAX_GPUS);
+                           self->name, self->gpus, EPLB_MAX_GPUS);
     }
     if (status == EPLB_OK) {
-        status = eplb_json_list_member(layers->child, "device_list", map->name, "layer 0", &devices,
-                                       error);
+        status = eplb_json_list_member(layers->child, "device_list", self->name, "layer 0",
+                                       &devices, error);
     }
     if (status == EPLB_OK) {
-        status = eplb_json_list_member(devices->child, "device_expert", map->name,
+        status = eplb_json_list_member(devices->child, "device_expert", self->name,
                                        "layer 0: device 0", &experts, error);
     }
     if (status != EPLB_OK) {
         return status;
     }
-    map->gpus = gpus;
-    size_t slots;
-    return eplb_size_mul(eplb_json_length(experts), (size_t)gpus, &slots)
-               ? eplb_map_shape(map, options, eplb_json_length(layers), slots, error)
-               : eplb_error_set(error, EPLB_ERROR_OVERFLOW, "%s: too many slots", map->name);
+    size_t slots = eplb_json_length(experts);
+    if (slots > (size_t)options->max_slots) {
+        return eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: layer 0: device 0: %zu slots, limit %d",
+                              self->name, slots, options->max_slots);
+    }
+    self->slots = (int32_t)slots;
+    return EPLB_OK;
 }
 
 /* Its parsers take the layer behind the others, whose id is their number, for the draft model. */
@@ -144,15 +177,20 @@ static eplb_status read_tree(const cJSON *tree, const eplb_read_options *options
     if (status == EPLB_OK) {
         status = check_layer_count(tree, layers, map->name, top, error);
     }
+    shape all = {.name = map->name};
     if (status == EPLB_OK) {
-        status = find_shape(layers, options, map, error);
+        status = find_shape(layers, options, &all, error);
     }
-    int32_t layer = 0;
-    const cJSON *object = status == EPLB_OK ? layers->child : NULL;
-    for (; object != NULL && status == EPLB_OK; object = object->next) {
-        status = read_layer(object, layer++, map, error);
+    if (status == EPLB_OK) {
+        status = check_layers(layers, &all, &map->hooks, error);
     }
-    return status;
+    if (status == EPLB_OK) {
+        map->gpus = all.gpus;
+        status = eplb_map_shape(map, options, eplb_json_length(layers),
+                                (size_t)all.gpus * (size_t)all.slots, error);
+    }
+    return status == EPLB_OK ? read_layers(layers, &all, map->experts, (size_t)all.slots, error)
+                             : status;
 }
 
 static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)

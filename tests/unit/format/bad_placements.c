@@ -80,6 +80,7 @@ static const bad_file ascend[] = {
      "f: layer 1: layer_id 0, expected 1"},
     {"", ASCEND("1", LAYER("0", "3", TWO)), PARSE, "f: layer 0: 2 devices in device_list, 3 in"},
     {"", ASCEND("1", LAYER("0", "0", "")), PARSE, "f: layer 0: device_count 0 not in 1..65536"},
+    {"", ASCEND("1", LAYER("0", "1", DEVICE("0", "[]"))), PARSE, "f: 1 layers of 0 slots"},
     {"", ASCEND("1", LAYER("0", "2", "")), PARSE, "f: layer 0: device 0 is not an object"},
     {"", ASCEND("1", LAYER("0", "99999999", TWO)), PARSE, "device_count 99999999 not in"},
     {"", ASCEND("2", LAYER("0", "2", TWO) "," LAYER("1", "1", DEVICE("0", "[0]"))), PARSE,
@@ -239,8 +240,26 @@ static void deep_documents_are_refused(void **state)
     free(text);
 }
 
+/* A million slots by the number of devices, of which one is there. */
+static void devices_that_are_not_there_cost_no_memory(void **state)
+{
+    test_path path = test_join(*state, "f");
+    test_memory memory = {0};
+    eplb_hooks hooks = test_hooks(&memory);
+    eplb_placement *placement;
+    eplb_error error;
+    test_write_text(path.text, ASCEND("1", LAYER("0", "65536", DEVICE("0", "[0,1,2,3,4,5,6,7]"))));
+    assert_status(eplb_placement_read(&placement, &hooks, path.text, NULL, NULL, &error), PARSE,
+                  &error);
+    assert_contains(error.message, "layer 0: 1 devices in device_list, 65536 in device_count");
+    assert_true(memory.largest < (size_t)1 << 18);
+    assert_int_equal(memory.live, 0);
+}
+
 TEST_MAIN(IN_DIRECTORY(bad_sglang_maps_are_refused), IN_DIRECTORY(bad_vllm_maps_are_refused),
-          IN_DIRECTORY(bad_ascend_maps_are_refused), IN_DIRECTORY(bad_trtllm_maps_are_refused),
+          IN_DIRECTORY(bad_ascend_maps_are_refused),
+          IN_DIRECTORY(devices_that_are_not_there_cost_no_memory),
+          IN_DIRECTORY(bad_trtllm_maps_are_refused),
           IN_DIRECTORY(maps_that_contradict_the_options_are_refused),
           IN_DIRECTORY(a_file_above_the_limit_of_bytes_is_refused),
           IN_DIRECTORY(deep_documents_are_refused))
