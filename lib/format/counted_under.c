@@ -33,7 +33,15 @@ eplb_status eplb_counted_under_init(eplb_counted_under *self, const eplb_reading
     self->placement = reading->options.counted_under;
     self->counts = eplb_alloc(&reading->hooks, (size_t)eplb_placement_experts(self->placement),
                               sizeof(*self->counts));
-    return self->counts != NULL ? EPLB_OK : eplb_out_of_memory(error);
+    size_t layers = (size_t)eplb_placement_layers(self->placement);
+    self->seen = eplb_alloc_zeroed(&reading->hooks, layers, sizeof(*self->seen));
+    return self->counts != NULL && self->seen != NULL ? EPLB_OK : eplb_out_of_memory(error);
+}
+
+void eplb_counted_under_clear(eplb_counted_under *self, const eplb_hooks *hooks)
+{
+    eplb_free(hooks, self->seen);
+    eplb_free(hooks, self->counts);
 }
 
 /* The placement's layer: by the model's number where the counts have it, else by the order of MoE
@@ -76,6 +84,8 @@ eplb_status eplb_counted_under_fold(eplb_counted_under *self, eplb_counts_row *r
     eplb_error inner = {0};
     eplb_status status = EPLB_OK;
     if (layer >= 0) {
+        self->known += self->seen[layer] ? 0 : 1;
+        self->seen[layer] = true;
         status = eplb_fold_row(eplb_placement_row(self->placement, layer), row->length, row->counts,
                                self->counts, &inner);
     } else if (has_tokens(row)) { /* a dense layer has none */
@@ -91,17 +101,34 @@ eplb_status eplb_counted_under_fold(eplb_counted_under *self, eplb_counts_row *r
     return EPLB_OK;
 }
 
+/* A placement with model layer ids that are not their order: a part of the layers could be meant by
+ * either. */
+static eplb_status check_order(const eplb_counted_under *self, int32_t layers, eplb_error *error)
+{
+    const int32_t *ids = eplb_placement_layer_ids(self->placement);
+    return self->known == layers
+               ? EPLB_END
+               : eplb_error_set(error, EPLB_ERROR_DATA,
+                                "%s: not all of layers 0 to %d, which are layers %d to %d in the "
+                                "placement that it was counted under",
+                                self->name, layers - 1, ids[0], ids[layers - 1]);
+}
+
 eplb_status eplb_counted_under_finish(const eplb_counted_under *self, eplb_error *error)
 {
+    if (self->placement == NULL || (self->format->flags & EPLB_FORMAT_MODEL_LAYER_IDS) != 0) {
+        return EPLB_END;
+    }
+    int32_t layers = eplb_placement_layers(self->placement);
+    if (eplb_placement_layer_ids(self->placement)[layers - 1] != layers - 1) {
+        return check_order(self, layers, error);
+    }
     /* Dense layers that only the placement lists would shift the numbers of all others. */
-    bool by_order = self->placement != NULL &&
-                    (self->format->flags & EPLB_FORMAT_MODEL_LAYER_IDS) == 0 &&
-                    eplb_placement_model_layers(self->placement) > 0;
-    if (by_order && self->layers != eplb_placement_layers(self->placement)) {
+    if (eplb_placement_model_layers(self->placement) > 0 && self->layers != layers) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "%s: %d layers, but %d in the placement that it was counted under, "
                               "which lists dense layers, too: leave them out of it",
-                              self->name, self->layers, eplb_placement_layers(self->placement));
+                              self->name, self->layers, layers);
     }
     return EPLB_END;
 }

@@ -10,6 +10,8 @@ typedef struct eplb_counted_under {
     const eplb_format *format;       /* of the counts */
     const char *name;                /* of their file */
     int32_t layers;                  /* one more than the last that was seen */
+    int32_t known;                   /* layers of the placement that were seen */
+    bool *seen;                      /* [layers of the placement] */
     double *counts;                  /* [experts] the folded row */
 } eplb_counted_under;
 
@@ -23,6 +25,8 @@ eplb_status eplb_counted_under_init(eplb_counted_under *self, const eplb_reading
 /* Replaces a row of slots by one of experts. */
 eplb_status eplb_counted_under_fold(eplb_counted_under *self, eplb_counts_row *row,
                                     eplb_error *error);
+
+void eplb_counted_under_clear(eplb_counted_under *self, const eplb_hooks *hooks);
 
 /* At the end of the file: EPLB_END, or what is wrong with all of it. */
 eplb_status eplb_counted_under_finish(const eplb_counted_under *self, eplb_error *error);

@@ -71,7 +71,7 @@ void eplb_counts_close(eplb_counts_reader **reader)
     eplb_hooks hooks = self->reading.hooks;
     self->format->counts.close(&self->reading);
     eplb_reading_close(&self->reading);
-    eplb_free(&hooks, self->fold.counts);
+    eplb_counted_under_clear(&self->fold, &hooks);
     eplb_free(&hooks, self);
     *reader = NULL;
 }

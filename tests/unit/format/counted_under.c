@@ -140,12 +140,20 @@ static void a_sum_that_is_too_large_is_refused(void **state)
     eplb_placement_destroy(&placement);
 }
 
+/* Gives the layers the numbers 0, 1, 2. */
+static void number_from_zero(eplb_placement *placement, int32_t model_layers)
+{
+    static const int32_t ids[LAYERS] = {0, 1, 2};
+    assert_ok(eplb_placement_set_layer_ids(placement, ids, model_layers, NULL), NULL);
+}
+
 static void layers_beyond_the_placement_have_no_tokens(void **state)
 {
     (void)state;
     eplb_placement *placement = make_placement(recorded_map, 0);
     folded read;
     eplb_error error;
+    number_from_zero(placement, 0);
     test_write_text("f", LINE("2", SLOTS_2) LINE("3", ZEROS));
     assert_ok(read_under(placement, &read, &error), &error);
     assert_memory_equal(read.counts[0], recorded_total[2], sizeof(recorded_total[2]));
@@ -159,10 +167,22 @@ static void a_placement_that_lists_dense_layers_is_refused(void **state)
 {
     (void)state;
     eplb_placement *placement = make_recorded_placement();
+    number_from_zero(placement, LAYERS);
     assert_under_refused(
         placement, LINE("0", SLOTS_0) LINE("1", SLOTS_1), EPLB_ERROR_DATA,
         "f: 2 layers, but 3 in the placement that it was counted under, which lists dense layers, "
         "too: leave them out of it");
+    eplb_placement_destroy(&placement);
+}
+
+/* Layers 1 and 2 of the file: the placement's layers 1 and 2, or its second and third row? */
+static void a_part_of_layers_with_two_numbers_is_refused(void **state)
+{
+    (void)state;
+    eplb_placement *placement = make_placement(recorded_map, 0);
+    assert_under_refused(placement, LINE("1", SLOTS_1) LINE("2", SLOTS_2), EPLB_ERROR_DATA,
+                         "f: not all of layers 0 to 2, which are layers 1 to 3 in the placement "
+                         "that it was counted under");
     eplb_placement_destroy(&placement);
 }
 
@@ -248,6 +268,7 @@ TEST_MAIN(INSIDE(formats_without_layer_ids_go_by_the_order_of_layers),
           INSIDE(a_sum_that_is_too_large_is_refused),
           INSIDE(layers_beyond_the_placement_have_no_tokens),
           INSIDE(a_placement_that_lists_dense_layers_is_refused),
+          INSIDE(a_part_of_layers_with_two_numbers_is_refused),
           INSIDE(experts_that_contradict_the_placement_are_refused),
           INSIDE(the_limit_of_experts_is_not_one_of_slots),
           INSIDE(the_files_of_a_source_are_folded), INSIDE(each_failing_allocation_is_survived))
