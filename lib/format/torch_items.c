@@ -5,9 +5,10 @@
 
 #define WINDOW_SIZE ((size_t)256 << 10)
 
-/* Makes `size` bytes (at most WINDOW_SIZE) at `offset` of the file be in the window. */
-static eplb_status hold(eplb_torch *self, uint64_t offset, size_t size, const char **bytes,
-                        eplb_error *error)
+/* Makes `size` bytes at `offset` of the file be in the window with what follows, `most` (at
+ * most WINDOW_SIZE) in all. */
+static eplb_status hold(eplb_torch *self, uint64_t offset, size_t size, size_t most,
+                        const char **bytes, eplb_error *error)
 {
     bool inside = offset >= self->window_start &&
                   offset - self->window_start <= self->window_size &&
@@ -20,7 +21,7 @@ static eplb_status hold(eplb_torch *self, uint64_t offset, size_t size, const ch
     }
     if (!inside) {
         uint64_t left = self->file_size - offset;
-        size_t whole = left < WINDOW_SIZE ? (size_t)left : WINDOW_SIZE;
+        size_t whole = left < most ? (size_t)left : most;
         self->window_size = 0;
         eplb_status status = eplb_input_read_at(self->input, self->window, whole, offset, error);
         if (status != EPLB_OK) {
@@ -56,15 +57,16 @@ eplb_status eplb_torch_read(eplb_torch *torch, const eplb_tensor *tensor, size_t
     size_t item = tensor->type.size;
     size_t step = stride * item;
     uint64_t place = tensor->start + (uint64_t)offset * item;
-    /* Items too far apart for the window come one by one. */
+    /* Items too far apart for the window come one by one, and nothing with them. */
     size_t span = count > 1 ? (count - 1) * step + item : item;
     size_t part = span <= WINDOW_SIZE ? count : 1;
+    size_t size = part == 1 ? item : span;
+    size_t most = span <= WINDOW_SIZE ? WINDOW_SIZE : item;
     *number = EPLB_NUMBER_COUNT;
     *read = 0;
     while (*read < count && *number == EPLB_NUMBER_COUNT) {
         const char *bytes = NULL;
-        eplb_status status =
-            hold(torch, place + (uint64_t)*read * step, part == 1 ? item : span, &bytes, error);
+        eplb_status status = hold(torch, place + (uint64_t)*read * step, size, most, &bytes, error);
         if (status != EPLB_OK) {
             return status;
         }
