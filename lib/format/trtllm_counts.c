@@ -13,13 +13,13 @@
 typedef struct rank_file {
     eplb_reading reading;
     eplb_trtllm_rank rank;
+    size_t tensor; /* the next one */
+    int32_t ranks; /* of its pipeline stage, if it is the first of one; else 0 */
 } rank_file;
 
 typedef struct trtllm_counts {
-    eplb_trtllm_rank alone; /* of a file that is no directory */
-    rank_file *files;       /* [count] of a directory */
+    rank_file *files; /* [count] */
     int32_t count;
-    size_t tensor;  /* the next one */
     double *sums;   /* [experts] */
     double *counts; /* [experts] of one rank */
 } trtllm_counts;
@@ -89,6 +89,46 @@ static eplb_status open_files(trtllm_counts *self, const eplb_reading *reading, 
     return status;
 }
 
+/* Compares a rank with the first one of each pipeline stage: it is of one of them, or the first of
+ * another one. */
+static eplb_status find_stage(trtllm_counts *self, int32_t index, eplb_error *error)
+{
+    rank_file *file = &self->files[index];
+    for (int32_t r = 0; r < index; r++) {
+        rank_file *first = &self->files[r];
+        if (first->ranks == 0) {
+            continue;
+        }
+        eplb_status status = eplb_trtllm_rank_compare(&file->rank, &first->rank, error);
+        bool is_there = eplb_trtllm_rank_shares_layers(&file->rank, &first->rank);
+        first->ranks += is_there ? 1 : 0;
+        if (status != EPLB_OK || is_there) {
+            return status;
+        }
+    }
+    file->ranks = 1;
+    return EPLB_OK;
+}
+
+/* All stages have equally many ranks. */
+static eplb_status check_stages(const trtllm_counts *self, eplb_error *error)
+{
+    const rank_file *first = &self->files[0];
+    for (int32_t r = 1; r < self->count; r++) {
+        const rank_file *file = &self->files[r];
+        if (file->ranks != 0 && file->ranks != first->ranks) {
+            return eplb_error_set(error, EPLB_ERROR_DATA,
+                                  "%s: layer %d is counted by %d rank%s, but layer %d by %d in %s: "
+                                  "a part of the ranks is no sum of all",
+                                  file->reading.input.name, file->rank.file.tensors[0].layer,
+                                  file->ranks, file->ranks == 1 ? "" : "s",
+                                  first->rank.file.tensors[0].layer, first->ranks,
+                                  first->reading.input.name);
+        }
+    }
+    return EPLB_OK;
+}
+
 /* Reads all headers: the ranks are of one recording. */
 static eplb_status open_ranks(trtllm_counts *self, eplb_error *error)
 {
@@ -97,10 +137,10 @@ static eplb_status open_ranks(trtllm_counts *self, eplb_error *error)
         rank_file *file = &self->files[r];
         status = eplb_trtllm_rank_open(&file->rank, &file->reading, &file->reading.input, error);
         if (status == EPLB_OK) {
-            status = eplb_trtllm_rank_compare(&file->rank, &self->files[0].rank, error);
+            status = find_stage(self, r, error);
         }
     }
-    return status;
+    return status == EPLB_OK ? check_stages(self, error) : status;
 }
 
 /* Reads the number of experts of the recording, which are slots when they were balanced. */
@@ -177,12 +217,13 @@ static eplb_status open_alone(trtllm_counts *self, eplb_reading *reading, eplb_e
     if (is_rank(slash != NULL ? slash + 1 : reading->input.name, &rank)) {
         reading->rank = rank;
     }
-    return eplb_trtllm_rank_open(&self->alone, reading, &reading->input, error);
-}
-
-static eplb_trtllm_rank *rank_of(trtllm_counts *self, int32_t index)
-{
-    return self->files != NULL ? &self->files[index].rank : &self->alone;
+    self->files = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self->files));
+    if (self->files == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    rank_file *file = &self->files[self->count++];
+    file->reading.hooks = file->reading.input.hooks = reading->hooks;
+    return eplb_trtllm_rank_open(&file->rank, reading, &reading->input, error);
 }
 
 eplb_status eplb_trtllm_open_counts(eplb_reading *reading, eplb_error *error)
@@ -197,18 +238,44 @@ eplb_status eplb_trtllm_open_counts(eplb_reading *reading, eplb_error *error)
     if (status != EPLB_OK) {
         return status;
     }
-    size_t experts = (size_t)rank_of(self, 0)->experts;
+    size_t experts = (size_t)self->files[0].rank.experts;
     const eplb_array arrays[] = {EPLB_ARRAY(self->sums, experts),
                                  EPLB_ARRAY(self->counts, experts)};
     return eplb_alloc_arrays(&reading->hooks, arrays, 2, error);
 }
 
-/* Adds the tensors of all other ranks. */
+static const eplb_tensor *next_tensor(const rank_file *file)
+{
+    const eplb_safetensors *tensors = &file->rank.file;
+    return file->tensor < tensors->count ? &tensors->tensors[file->tensor] : NULL;
+}
+
+/* The first of the next tensors of all ranks; NULL at the end. */
+static const eplb_tensor *find_first(const trtllm_counts *self)
+{
+    const eplb_tensor *first = NULL;
+    for (int32_t r = 0; r < self->count; r++) {
+        const eplb_tensor *next = next_tensor(&self->files[r]);
+        bool is_first =
+            next != NULL && (first == NULL || next->number < first->number ||
+                             (next->number == first->number && next->layer < first->layer));
+        first = is_first ? next : first;
+    }
+    return first;
+}
+
+/* Adds up the tensors of all ranks that have this row. */
 static eplb_status add_ranks(trtllm_counts *self, const eplb_counts_row *row, eplb_error *error)
 {
-    for (int32_t r = 1; r < self->count; r++) {
+    memset(self->sums, 0, (size_t)row->length * sizeof(*self->sums));
+    for (int32_t r = 0; r < self->count; r++) {
+        rank_file *file = &self->files[r];
+        const eplb_tensor *next = next_tensor(file);
+        if (next == NULL || next->number != row->step || next->layer != row->layer) {
+            continue;
+        }
         eplb_status status =
-            eplb_trtllm_rank_counts(&self->files[r].rank, self->tensor, row, self->counts, error);
+            eplb_trtllm_rank_counts(&file->rank, file->tensor++, row, self->counts, error);
         if (status != EPLB_OK) {
             return status;
         }
@@ -222,21 +289,15 @@ static eplb_status add_ranks(trtllm_counts *self, const eplb_counts_row *row, ep
 eplb_status eplb_trtllm_next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
 {
     trtllm_counts *self = reading->state;
-    eplb_trtllm_rank *first = rank_of(self, 0);
-    if (self->tensor == first->file.count) {
+    const eplb_tensor *tensor = find_first(self);
+    if (tensor == NULL) {
         return EPLB_END;
     }
-    const eplb_tensor *tensor = &first->file.tensors[self->tensor];
     *row = (eplb_counts_row){.step = tensor->number,
                              .layer = tensor->layer,
-                             .length = first->experts,
+                             .length = self->files[0].rank.experts,
                              .counts = self->sums};
-    eplb_status status = eplb_trtllm_rank_counts(first, self->tensor, row, self->sums, error);
-    if (status == EPLB_OK) {
-        status = add_ranks(self, row, error);
-    }
-    self->tensor++;
-    return status;
+    return add_ranks(self, row, error);
 }
 
 void eplb_trtllm_close_counts(eplb_reading *reading)
@@ -249,7 +310,6 @@ void eplb_trtllm_close_counts(eplb_reading *reading)
         eplb_trtllm_rank_close(&self->files[r].rank);
         eplb_reading_close(&self->files[r].reading);
     }
-    eplb_trtllm_rank_close(&self->alone);
     eplb_free(&reading->hooks, self->files);
     eplb_free(&reading->hooks, self->sums);
     eplb_free(&reading->hooks, self->counts);

@@ -138,10 +138,9 @@ static eplb_status misplaced(const eplb_safetensors *file, size_t index, int64_t
 }
 
 /* The iterations follow each other, and each has the layers of the first one. */
-static eplb_status check_steps(const eplb_safetensors *file, eplb_error *error)
+static eplb_status check_steps(const eplb_safetensors *file, size_t layers, eplb_error *error)
 {
     const eplb_tensor *tensors = file->tensors;
-    size_t layers = count_layers(file);
     if (file->count == 0) {
         return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: no tensors", file->input->name);
     }
@@ -164,7 +163,8 @@ eplb_status eplb_trtllm_rank_open(eplb_trtllm_rank *rank, const eplb_reading *re
     *rank = (eplb_trtllm_rank){.experts = 0};
     eplb_status status =
         eplb_safetensors_open(&rank->file, &reading->hooks, input, take_tensor, &context, error);
-    return status == EPLB_OK ? check_steps(&rank->file, error) : status;
+    rank->layers = status == EPLB_OK ? count_layers(&rank->file) : 0;
+    return status == EPLB_OK ? check_steps(&rank->file, rank->layers, error) : status;
 }
 
 void eplb_trtllm_rank_close(eplb_trtllm_rank *rank)
@@ -191,6 +191,35 @@ static eplb_status differ(const eplb_safetensors *a, const eplb_safetensors *b, 
                            lacks_step ? tensor->number : tensor->layer, error);
 }
 
+bool eplb_trtllm_rank_shares_layers(const eplb_trtllm_rank *rank, const eplb_trtllm_rank *other)
+{
+    const eplb_tensor *a = rank->file.tensors;
+    const eplb_tensor *b = other->file.tensors;
+    size_t i = 0;
+    size_t j = 0;
+    while (i < rank->layers && j < other->layers && a[i].layer != b[j].layer) {
+        bool is_before = a[i].layer < b[j].layer;
+        i += is_before ? 1 : 0;
+        j += is_before ? 0 : 1;
+    }
+    return i < rank->layers && j < other->layers;
+}
+
+/* Both have the same iterations, which follow each other in each. */
+static eplb_status compare_steps(const eplb_safetensors *a, const eplb_safetensors *b,
+                                 eplb_error *error)
+{
+    int64_t first[] = {a->tensors[0].number, b->tensors[0].number};
+    int64_t last[] = {a->tensors[a->count - 1].number, b->tensors[b->count - 1].number};
+    if (first[0] == first[1] && last[0] == last[1]) {
+        return EPLB_OK;
+    }
+    bool a_lacks = first[0] != first[1] ? first[0] > first[1] : last[0] < last[1];
+    int64_t step = first[0] != first[1] ? first[a_lacks ? 1 : 0] : last[a_lacks ? 1 : 0];
+    return eplb_file_lacks(a_lacks ? a->input->name : b->input->name,
+                           a_lacks ? b->input->name : a->input->name, -1, "step", step, error);
+}
+
 eplb_status eplb_trtllm_rank_compare(const eplb_trtllm_rank *rank, const eplb_trtllm_rank *first,
                                      eplb_error *error)
 {
@@ -200,6 +229,9 @@ eplb_status eplb_trtllm_rank_compare(const eplb_trtllm_rank *rank, const eplb_tr
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "%s: tensors of %d counts, but of %d in %s: not of one model",
                               a->input->name, rank->experts, first->experts, b->input->name);
+    }
+    if (!eplb_trtllm_rank_shares_layers(rank, first)) {
+        return compare_steps(a, b, error);
     }
     size_t count = a->count < b->count ? a->count : b->count;
     size_t i = 0;

@@ -10,6 +10,7 @@ typedef struct eplb_trtllm_rank {
     eplb_safetensors file; /* tensors have the number of their iteration */
     eplb_item_type type;
     int32_t experts; /* or slots: the length of each tensor */
+    size_t layers;   /* of each iteration: its first tensors are those of the first one */
 } eplb_trtllm_rank;
 
 /* Whether the name of a tensor is <iteration>_<layer>. */
@@ -21,7 +22,11 @@ eplb_status eplb_trtllm_rank_open(eplb_trtllm_rank *rank, const eplb_reading *re
                                   eplb_input *input, eplb_error *error);
 void eplb_trtllm_rank_close(eplb_trtllm_rank *rank);
 
-/* Makes sure that both ranks have the same iterations, layers and experts. */
+/* Whether there are counts of one layer in both. */
+bool eplb_trtllm_rank_shares_layers(const eplb_trtllm_rank *rank, const eplb_trtllm_rank *other);
+
+/* Makes sure that both ranks have the same experts, iterations and layers. Layers may be others
+ * when they share none: those of another pipeline stage. */
 eplb_status eplb_trtllm_rank_compare(const eplb_trtllm_rank *rank, const eplb_trtllm_rank *first,
                                      eplb_error *error);
 

@@ -236,6 +236,75 @@ static void a_rank_with_other_layers_is_named(void **state)
     assert_contains(error.message, "r/rank1.safetensors: step 8: no layer 3, but there is one in");
 }
 
+/* Writes a rank's counts of one layer in steps 8 and 9. */
+static void write_stage(int rank, int layer, int count)
+{
+    char header[256];
+    char name[64];
+    tensor_file file;
+    snprintf(header, sizeof(header), "{" VECTOR("8_%d", 2, 0, 16) "," VECTOR("9_%d", 2, 16, 32) "}",
+             layer, layer);
+    snprintf(name, sizeof(name), "r/rank%d.safetensors", rank);
+    begin_tensors(&file, header);
+    for (int i = 0; i < 4; i++) {
+        add_int64(&file, count + i);
+    }
+    write_tensors(name, &file);
+}
+
+/* vllm-project/vllm-ascend#10486: a rank has the layers of its stage, by their numbers in the
+ * model. */
+static void ranks_of_pipeline_stages_have_layers_of_their_own(void **state)
+{
+    (void)state;
+    eplb_counts_reader *reader;
+    eplb_counts_row row;
+    eplb_error error;
+    make_recording();
+    write_stage(0, 12, 1);
+    write_stage(1, 12, 10);
+    write_stage(2, 3, 100);
+    write_stage(3, 3, 1000);
+    assert_ok(eplb_counts_open(&reader, NULL, "r", NULL, &error), &error);
+    for (int i = 0; i < 4; i++) {
+        assert_ok(eplb_counts_next(reader, &row, &error), &error);
+        assert_int_equal(row.step, 8 + i / 2);
+        assert_int_equal(row.layer, i % 2 == 0 ? 3 : 12);
+        for (int e = 0; e < 2; e++) {
+            assert_true(row.counts[e] == (i % 2 == 0 ? 1100 : 11) + 2 * (2 * (i / 2) + e));
+        }
+    }
+    assert_int_equal(eplb_counts_next(reader, &row, &error), EPLB_END);
+    eplb_counts_close(&reader);
+}
+
+static void pipeline_stages_that_do_not_fit_each_other_are_named(void **state)
+{
+    (void)state;
+    eplb_error error;
+    make_recording();
+    write_stage(0, 3, 1);
+    write_stage(1, 3, 1);
+    write_stage(2, 12, 1);
+    assert_status(read_here(&error), DATA, &error);
+    assert_string_equal(error.message,
+                        "r/rank2.safetensors: layer 12 is counted by 1 rank, but layer 3 by 2 in "
+                        "r/rank0.safetensors: a part of the ranks is no sum of all");
+    tensor_file file;
+    begin_tensors(&file, "{" VECTOR("8_12", 2, 0, 16) "}");
+    file.size += 16;
+    write_tensors("r/rank2.safetensors", &file);
+    assert_status(read_here(&error), DATA, &error);
+    assert_string_equal(error.message, "r/rank2.safetensors: no step 9, but there is one in "
+                                       "r/rank0.safetensors");
+    begin_tensors(&file, "{" VECTOR("7_12", 2, 0, 16) "," VECTOR("8_12", 2, 16, 32) "}");
+    file.size += 32;
+    write_tensors("r/rank2.safetensors", &file);
+    assert_status(read_here(&error), DATA, &error);
+    assert_string_equal(error.message, "r/rank0.safetensors: no step 7, but there is one in "
+                                       "r/rank2.safetensors");
+}
+
 static void meta_info_is_checked(void **state)
 {
     (void)state;
@@ -466,7 +535,10 @@ TEST_MAIN(cmocka_unit_test(ranks_of_a_directory_are_summed),
           INSIDE(more_than_ten_ranks_and_other_files_are_one_recording),
           INSIDE(missing_ranks_are_named),
           INSIDE(a_rank_with_other_steps_layers_or_experts_is_named),
-          INSIDE(a_rank_with_other_layers_is_named), INSIDE(meta_info_is_checked),
+          INSIDE(a_rank_with_other_layers_is_named),
+          INSIDE(ranks_of_pipeline_stages_have_layers_of_their_own),
+          INSIDE(pipeline_stages_that_do_not_fit_each_other_are_named),
+          INSIDE(meta_info_is_checked),
           INSIDE(a_directory_without_ranks_or_meta_info_is_no_recording),
           INSIDE(a_bad_count_of_any_rank_is_named), IN_DIRECTORY(bad_files_of_a_rank_are_refused),
           cmocka_unit_test(real_routing_has_the_sums_of_python))
