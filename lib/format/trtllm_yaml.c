@@ -295,19 +295,9 @@ static eplb_status missing_key(const reader *self, const char *key, eplb_error *
     return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: no key '%s'", self->name, key);
 }
 
-/* Checks what only the whole file tells, and fills the map in the order of the layer ids. */
-static eplb_status fill_map(reader *self, eplb_map *map, eplb_error *error)
+/* What num_slots says becomes memory only when all lists are as long. */
+static eplb_status check_lengths(const reader *self, eplb_error *error)
 {
-    if (self->slots < 0 || !self->has_layers) {
-        return missing_key(self, self->has_layers ? "num_slots" : "initial_global_assignments",
-                           error);
-    }
-    eplb_status status =
-        eplb_map_shape(map, self->options, (size_t)self->layer_count, (size_t)self->slots, error);
-    if (status != EPLB_OK) {
-        return status;
-    }
-    qsort(self->layers, (size_t)self->layer_count, sizeof(*self->layers), by_id);
     for (int32_t l = 0; l < self->layer_count; l++) {
         const listed_layer *layer = &self->layers[l];
         if (layer->length != self->slots) {
@@ -315,6 +305,28 @@ static eplb_status fill_map(reader *self, eplb_map *map, eplb_error *error)
                                   "%s: layer %d: %d expert ids, but num_slots is %d", self->name,
                                   layer->id, layer->length, self->slots);
         }
+    }
+    return EPLB_OK;
+}
+
+/* Checks what only the whole file tells, and fills the map in the order of the layer ids. */
+static eplb_status fill_map(reader *self, eplb_map *map, eplb_error *error)
+{
+    if (self->slots < 0 || !self->has_layers) {
+        return missing_key(self, self->has_layers ? "num_slots" : "initial_global_assignments",
+                           error);
+    }
+    eplb_status status = check_lengths(self, error);
+    if (status == EPLB_OK) {
+        status = eplb_map_shape(map, self->options, (size_t)self->layer_count, (size_t)self->slots,
+                                error);
+    }
+    if (status != EPLB_OK) {
+        return status;
+    }
+    qsort(self->layers, (size_t)self->layer_count, sizeof(*self->layers), by_id);
+    for (int32_t l = 0; l < self->layer_count; l++) {
+        const listed_layer *layer = &self->layers[l];
         if (l > 0 && layer->id == layer[-1].id) {
             return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: layer %d is listed twice",
                                   self->name, layer->id);

@@ -106,7 +106,7 @@ static const bad_file ascend[] = {
 static const bad_file trtllm[] = {
     {"trtllm", "# nothing\n", PARSE, "f:2:1: expected a document"},
     {"trtllm", "[1]\n", PARSE, "f:1:1: expected a map at the top"},
-    {"", TRTLLM("74", "  3: [0, 1]\n"), LIMIT, "f: 1 layers of 74 slots, limits 3 and 8"},
+    {"", TRTLLM("74", "  3: [0, 1]\n"), PARSE, "f: layer 3: 2 expert ids, but num_slots is 74"},
     {"", TRTLLM("4", "  3: [0, 1]\n"), PARSE, "f: layer 3: 2 expert ids, but num_slots is 4"},
     {"", TRTLLM("2", "  3: [0, 1]\n  5: [0, 1, 2]\n"), PARSE,
      "f: layer 5: 3 expert ids, but num_slots"},
@@ -240,25 +240,37 @@ static void deep_documents_are_refused(void **state)
     free(text);
 }
 
-/* A million slots by the number of devices, of which one is there. */
-static void devices_that_are_not_there_cost_no_memory(void **state)
+/* Reads a placement, which must be refused with little memory. */
+static void assert_no_memory_taken(const char *directory, const char *text, const char *message)
 {
-    test_path path = test_join(*state, "f");
+    test_path path = test_join(directory, "f");
     test_memory memory = {0};
     eplb_hooks hooks = test_hooks(&memory);
     eplb_placement *placement;
     eplb_error error;
-    test_write_text(path.text, ASCEND("1", LAYER("0", "65536", DEVICE("0", "[0,1,2,3,4,5,6,7]"))));
+    test_write_text(path.text, text);
     assert_status(eplb_placement_read(&placement, &hooks, path.text, NULL, NULL, &error), PARSE,
                   &error);
-    assert_contains(error.message, "layer 0: 1 devices in device_list, 65536 in device_count");
+    assert_contains(error.message, message);
     assert_true(memory.largest < (size_t)1 << 18);
     assert_int_equal(memory.live, 0);
 }
 
+/* A million slots by a number, of which few are there. */
+static void slots_that_are_not_there_cost_no_memory(void **state)
+{
+    assert_no_memory_taken(*state,
+                           ASCEND("1", LAYER("0", "65536", DEVICE("0", "[0,1,2,3,4,5,6,7]"))),
+                           "layer 0: 1 devices in device_list, 65536 in device_count");
+#ifdef HAVE_YAML
+    assert_no_memory_taken(*state, TRTLLM("1048576", "  1: [0]\n  2: [0]\n"),
+                           "layer 1: 1 expert ids, but num_slots is 1048576");
+#endif
+}
+
 TEST_MAIN(IN_DIRECTORY(bad_sglang_maps_are_refused), IN_DIRECTORY(bad_vllm_maps_are_refused),
           IN_DIRECTORY(bad_ascend_maps_are_refused),
-          IN_DIRECTORY(devices_that_are_not_there_cost_no_memory),
+          IN_DIRECTORY(slots_that_are_not_there_cost_no_memory),
           IN_DIRECTORY(bad_trtllm_maps_are_refused),
           IN_DIRECTORY(maps_that_contradict_the_options_are_refused),
           IN_DIRECTORY(a_file_above_the_limit_of_bytes_is_refused),
