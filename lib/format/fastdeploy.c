@@ -15,10 +15,17 @@
 static const char counts_key[] = "tokens_per_expert_stats_list";
 static const char map_key[] = "ep_rank_to_expert_id_list";
 
+/* Any of the lists: one of a real model is longer than what a probe sees, and hides those behind
+ * it. */
 static bool probe(const eplb_probe *probe)
 {
-    return eplb_probe_json_key(probe,
-                               probe->wanted == EPLB_FORMAT_READS_COUNTS ? counts_key : map_key);
+    static const char *const keys[] = {counts_key, map_key, "expert_id_to_ep_rank_array",
+                                       "expert_in_rank_num_list"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !found; i++) {
+        found = eplb_probe_json_key(probe, keys[i]);
+    }
+    return found;
 }
 
 static eplb_status open_counts(eplb_reading *reading, eplb_error *error)

@@ -8,8 +8,8 @@
 #include "format/quote.h"
 #include "format/vllm_record.h"
 
-static const char type[] = "eplb_initial_mapping";
-static const char layers_key[] = "initial_global_assignments";
+static const char type[] = EPLB_VLLM_MAPPING_TYPE;
+static const char layers_key[] = EPLB_VLLM_MAPPING_KEY;
 static const char slots_key[] = "num_slots";
 static const char redundant_key[] = "num_redundant_experts";
 static const char top[] = "the document";

@@ -9,6 +9,10 @@
 
 #define EPLB_VLLM_TYPE_KEY "record_type"
 
+/* Of the records with an initial mapping, which a file of statistics may begin with. */
+#define EPLB_VLLM_MAPPING_TYPE "eplb_initial_mapping"
+#define EPLB_VLLM_MAPPING_KEY "initial_global_assignments"
+
 /* The only version that is known. */
 #define EPLB_VLLM_VERSION 1
 

@@ -29,9 +29,12 @@ typedef struct record {
     int64_t ranks;
 } record;
 
+/* Counts may also stand behind an initial mapping, which can be all that a probe sees. */
 static bool probe(const eplb_probe *probe)
 {
-    return eplb_vllm_probe(probe, type, counts_key);
+    return eplb_vllm_probe(probe, type, counts_key) ||
+           (probe->wanted == EPLB_FORMAT_READS_COUNTS &&
+            eplb_vllm_probe(probe, EPLB_VLLM_MAPPING_TYPE, EPLB_VLLM_MAPPING_KEY));
 }
 
 static eplb_status start(vllm_stats *self, eplb_reading *reading, eplb_error *error)

@@ -76,14 +76,35 @@ static eplb_status read_wanted(const char *path, uint32_t wanted, const char *fo
     return status;
 }
 
+/* A file that is known by its head, which blanks follow beyond what a probe sees. */
+typedef struct known_head {
+    const char *head;
+    const char *format;
+    uint32_t wanted;
+} known_head;
+
+static void assert_known(const char *directory, const known_head *known)
+{
+    enum { SIZE = 70000 };
+    static char text[SIZE + 1];
+    test_path path = test_join(directory, "f");
+    memset(text, ' ', SIZE);
+    memcpy(text, known->head, strlen(known->head));
+    test_write_text(path.text, text);
+    eplb_error error = {0};
+    eplb_status status = read_wanted(path.text, known->wanted, "", &error);
+    assert_status(status, EPLB_ERROR_PARSE, &error);
+    assert_contains(error.message, "found the end of the file");
+    eplb_error named = {0};
+    status = read_wanted(path.text, known->wanted, known->format, &named);
+    assert_status(status, EPLB_ERROR_PARSE, &named);
+    assert_string_equal(named.message, error.message);
+}
+
 /* Records of vLLM are known by their type, or by a list longer than the beginning of the file. */
 static void records_of_vllm_are_known_by_type_or_list(void **state)
 {
-    static const struct {
-        const char *head;
-        const char *format;
-        uint32_t wanted;
-    } cases[] = {
+    static const known_head cases[] = {
         {"{\"record_type\":\"eplb_load_stats\",\"x\":[", "vllm_stats", EPLB_FORMAT_READS_COUNTS},
         {"{\"a\":1,\"expert_load\":[[", "vllm_stats", EPLB_FORMAT_READS_COUNTS},
         {"{\"record_type\":\"a\",\"expert_load\":1}\n{\"record_type\":\"eplb_load_stats\",\"p2l_"
@@ -94,23 +115,26 @@ static void records_of_vllm_are_known_by_type_or_list(void **state)
          EPLB_FORMAT_READS_PLACEMENT},
         {"{\"record_type\":\"eplb_initial_mapping\"}\n{\"expert_load\":[", "vllm_stats",
          EPLB_FORMAT_READS_COUNTS},
+        {"{\"record_type\":\"eplb_initial_mapping\",\"x\":[", "vllm_stats",
+         EPLB_FORMAT_READS_COUNTS},
         {"{\"metadata\":{},\"snapshots\":[", "vllm_dump", EPLB_FORMAT_READS_COUNTS},
     };
-    enum { SIZE = 70000 };
-    test_path path = test_join(*state, "f");
-    static char text[SIZE + 1];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        memset(text, ' ', SIZE);
-        memcpy(text, cases[i].head, strlen(cases[i].head));
-        test_write_text(path.text, text);
-        eplb_error error = {0};
-        eplb_status status = read_wanted(path.text, cases[i].wanted, "", &error);
-        assert_status(status, EPLB_ERROR_PARSE, &error);
-        assert_contains(error.message, "found the end of the file");
-        eplb_error named = {0};
-        status = read_wanted(path.text, cases[i].wanted, cases[i].format, &named);
-        assert_status(status, EPLB_ERROR_PARSE, &named);
-        assert_string_equal(named.message, error.message);
+        assert_known(*state, &cases[i]);
+    }
+}
+
+/* Counts may stand behind the map, and the map behind the counts. */
+static void files_of_fastdeploy_are_known_by_any_list(void **state)
+{
+    static const known_head cases[] = {
+        {"{\"ep_rank_to_expert_id_list\":[[", "fastdeploy", EPLB_FORMAT_READS_COUNTS},
+        {"{\"expert_id_to_ep_rank_array\":[[", "fastdeploy", EPLB_FORMAT_READS_COUNTS},
+        {"{\"expert_in_rank_num_list\":[[", "fastdeploy", EPLB_FORMAT_READS_PLACEMENT},
+        {"{\"tokens_per_expert_stats_list\":[[", "fastdeploy", EPLB_FORMAT_READS_PLACEMENT},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_known(*state, &cases[i]);
     }
 }
 
@@ -255,6 +279,7 @@ TEST_MAIN(IN_DIRECTORY(what_is_no_file_of_counts_names_the_known_formats),
           IN_DIRECTORY(what_is_no_placement_names_the_known_formats),
           IN_DIRECTORY(content_that_fits_two_formats_needs_a_choice),
           IN_DIRECTORY(records_of_vllm_are_known_by_type_or_list),
+          IN_DIRECTORY(files_of_fastdeploy_are_known_by_any_list),
           IN_DIRECTORY(what_is_asked_for_decides),
           cmocka_unit_test(a_format_without_what_is_asked_for_is_refused),
           IN_DIRECTORY(empty_missing_and_unreadable_files_are_named),
