@@ -129,10 +129,10 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * Opens a file of counts, or a directory that is one recording of several ranks, such as
  * TensorRT-LLM's, and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
  * more than one, fits. `path` is copied. Memory: one row and a buffer of 128 KiB, whatever the size
- * of the file (a column-major .npy needs a window of up to 4 KiB for each expert, at most 16 MiB in
- * all, a snapshot lies in memory whole, of recordings with maps the counts and the map of a step,
- * of a .pt its index, data.pkl, at up to 16 times its size, with a window of 256 KiB, and of
- * safetensors all files of a directory are open, with 24 bytes for each tensor).
+ * of the file (a column-major .npy needs a window of steps for each layer and expert, at most 16
+ * MiB in all or one step, a snapshot lies in memory whole, of recordings with maps the counts and
+ * the map of a step, of a .pt its index, data.pkl, at up to 16 times its size, with a window of 256
+ * KiB, and of safetensors all files of a directory are open, with 24 bytes for each tensor).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,

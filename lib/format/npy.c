@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts as a NumPy array, [layers, experts] or [steps, layers, experts]. An array in C order
- * streams; one in Fortran order has the counts of one row far apart, so a window of each expert's
- * plane is read at its place in the file, or all of it held where that cannot be done. */
+ * streams; one in Fortran order has the steps of each layer and expert together, so a window of
+ * each of these lines is read at its place in the file, or all of it held where that cannot be
+ * done. */
 #include "base/memory.h"
 #include "format/format.h"
 #include "format/npy_header.h"
 #include "format/npy_write.h"
 
-/* Bytes of the windows of all experts together, and of one. */
+/* Bytes of all windows together, and of one. */
 #define WINDOWS_SIZE ((size_t)16 << 20)
 #define WINDOW_SIZE ((size_t)4096)
 
@@ -17,13 +18,13 @@ typedef struct npy {
     int32_t experts;
     size_t steps;
     size_t rows; /* steps * layers */
-    size_t row;  /* the next one, as the file orders them */
+    size_t row;  /* the next one */
     double *counts;
 
     /* Fortran order only */
-    char *windows; /* [experts][window_rows] items */
-    size_t window_rows;
-    size_t window_start; /* the first row in the windows */
+    char *windows; /* [experts][layers][window_steps] items */
+    size_t window_steps;
+    size_t window_start; /* the first step in the windows */
     size_t window_end;
 } npy;
 
@@ -95,7 +96,7 @@ static eplb_status hold_array(npy *self, eplb_reading *reading, uint64_t expecte
 {
     size_t size;
     eplb_status status = eplb_reading_read_all(reading, &self->windows, &size, error);
-    self->window_rows = self->window_end = self->rows;
+    self->window_steps = self->window_end = self->steps;
     return status == EPLB_OK ? check_size(reading, self->header.data_offset + size, expected, error)
                              : status;
 }
@@ -114,9 +115,11 @@ static eplb_status open_windows(npy *self, eplb_reading *reading, eplb_error *er
     if (status != EPLB_OK) {
         return status;
     }
-    size_t rows = smaller(WINDOW_SIZE / item, WINDOWS_SIZE / item / experts);
-    self->window_rows = smaller(rows, self->rows);
-    self->windows = eplb_alloc(&reading->hooks, experts * self->window_rows, item);
+    size_t lines = (size_t)self->layers * experts;
+    size_t most = WINDOWS_SIZE / item / lines;
+    most = self->steps > most ? smaller(WINDOW_SIZE / item, most) : most;
+    self->window_steps = smaller(most > 0 ? most : 1, self->steps);
+    self->windows = eplb_alloc(&reading->hooks, lines * self->window_steps, item);
     return self->windows != NULL ? EPLB_OK : eplb_out_of_memory(error);
 }
 
@@ -141,17 +144,14 @@ static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
     return self->header.fortran_order ? open_windows(self, reading, error) : EPLB_OK;
 }
 
-/* Where the next row is: C order has the layers of a step together, Fortran order the steps of a
- * layer. */
 static size_t step_of(const npy *self)
 {
-    return self->header.fortran_order ? self->row % self->steps : self->row / (size_t)self->layers;
+    return self->row / (size_t)self->layers;
 }
 
 static int32_t layer_of(const npy *self)
 {
-    return (int32_t)(self->header.fortran_order ? self->row / self->steps
-                                                : self->row % (size_t)self->layers);
+    return (int32_t)(self->row % (size_t)self->layers);
 }
 
 /* Takes an item as the count of an expert. */
@@ -209,31 +209,37 @@ static eplb_status stream_row(npy *self, eplb_reading *reading, eplb_error *erro
     return EPLB_OK;
 }
 
-/* Reads the window of each expert that begins with the next row. */
-static eplb_status move_windows(npy *self, const eplb_reading *reading, eplb_error *error)
+/* Reads the windows that begin with a step. When all steps fit, the lines follow each other. */
+static eplb_status move_windows(npy *self, const eplb_reading *reading, size_t step,
+                                eplb_error *error)
 {
     size_t item = self->header.item.size;
-    size_t rows = smaller(self->window_rows, self->rows - self->row);
+    size_t steps = smaller(self->window_steps, self->steps - step);
+    size_t lines = (size_t)self->layers * (size_t)self->experts;
+    size_t parts = self->window_steps == self->steps ? 1 : lines;
+    size_t size = lines / parts * steps * item;
     eplb_status status = EPLB_OK;
-    for (size_t e = 0; e < (size_t)self->experts && status == EPLB_OK; e++) {
-        uint64_t offset = self->header.data_offset + (e * self->rows + self->row) * item;
-        status = eplb_input_read_at(&reading->input, self->windows + e * self->window_rows * item,
-                                    rows * item, offset, error);
+    for (size_t p = 0; p < parts && status == EPLB_OK; p++) {
+        uint64_t offset = self->header.data_offset + (p * self->steps + step) * item;
+        status = eplb_input_read_at(&reading->input, self->windows + p * self->window_steps * item,
+                                    size, offset, error);
     }
-    self->window_start = self->row;
-    self->window_end = self->row + rows;
+    self->window_start = step;
+    self->window_end = step + steps;
     return status;
 }
 
 static eplb_status gather_row(npy *self, const eplb_reading *reading, eplb_error *error)
 {
-    size_t item = self->header.item.size;
+    size_t line = self->window_steps * self->header.item.size;
+    size_t step = step_of(self);
     eplb_status status =
-        self->row == self->window_end ? move_windows(self, reading, error) : EPLB_OK;
-    const char *place = self->windows + (self->row - self->window_start) * item;
+        step == self->window_end ? move_windows(self, reading, step, error) : EPLB_OK;
+    const char *place = self->windows + (size_t)layer_of(self) * line +
+                        (step - self->window_start) * self->header.item.size;
     for (int32_t e = 0; e < self->experts && status == EPLB_OK; e++) {
         status = take_item(self, reading, e, place, error);
-        place += self->window_rows * item;
+        place += (size_t)self->layers * line;
     }
     return status;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays made here, of every item type, order of bytes and axes, and version. */
+#include <eplb/source.h>
+
 #include "reading.h"
 
 enum { STEPS = 3, LAYERS = 4, EXPERTS = 5, ITEMS = STEPS * LAYERS * EXPERTS };
@@ -369,6 +371,26 @@ static void long_fortran_arrays_are_read_window_by_window(void **state)
     check_long_array(path.text);
 }
 
+/* As sources want them: a log is looked at step by step. */
+static void fortran_arrays_come_step_by_step(void **state)
+{
+    (void)state;
+    test_path path = test_data("format/steps_fortran.npy");
+    eplb_source *source;
+    eplb_source_step step = {.struct_size = sizeof(step)};
+    eplb_error error;
+    int64_t steps = 0;
+    eplb_status status;
+    assert_ok(eplb_source_open(&source, NULL, path.text, NULL, &error), &error);
+    while ((status = eplb_source_next(source, &step, &error)) == EPLB_OK) {
+        assert_true(step.step == steps && step.rows == 3);
+        steps++;
+    }
+    assert_status(status, EPLB_END, &error);
+    assert_true(steps == 6);
+    eplb_source_close(&source);
+}
+
 static void experts_that_differ_from_those_given_are_refused(void **state)
 {
     (void)state;
@@ -387,4 +409,5 @@ TEST_MAIN(IN_DIRECTORY(every_kind_of_array_is_read), IN_DIRECTORY(bad_arrays_are
           IN_DIRECTORY(headers_of_other_versions_and_lengths_are_refused),
           IN_DIRECTORY(long_arrays_in_c_order_are_read_buffer_by_buffer),
           IN_DIRECTORY(long_fortran_arrays_are_read_window_by_window),
+          cmocka_unit_test(fortran_arrays_come_step_by_step),
           cmocka_unit_test(experts_that_differ_from_those_given_are_refused))
