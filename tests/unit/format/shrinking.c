@@ -5,6 +5,9 @@
 /* A file of much more than a reader's buffer, of which the middle of a number is left. */
 enum { LAYERS = 1000, EXPERTS = 64, LEFT = 300001 };
 
+/* Of an array by columns, more than are read at once. */
+enum { STEPS = 40 };
+
 static void write_jsonl(FILE *file)
 {
     for (int l = 0; l < LAYERS; l++) {
@@ -44,9 +47,9 @@ static void write_array(FILE *file, bool is_fortran)
     static const char before[] = "\x93NUMPY\x01\x00\x76\x00";
     fwrite(before, 1, sizeof(before) - 1, file);
     fprintf(file, "%-117s\n",
-            is_fortran ? "{'descr': '<f8', 'fortran_order': True, 'shape': (1000, 64), }"
+            is_fortran ? "{'descr': '<f8', 'fortran_order': True, 'shape': (40, 1000, 64), }"
                        : "{'descr': '<f8', 'fortran_order': False, 'shape': (1000, 64), }");
-    for (int i = 0; i < LAYERS * EXPERTS; i++) {
+    for (int i = 0; i < (is_fortran ? STEPS : 1) * LAYERS * EXPERTS; i++) {
         double count = i;
         fwrite(&count, sizeof(count), 1, file);
     }
