@@ -130,6 +130,10 @@ static eplb_status find_shape(const cJSON *layers, const eplb_read_options *opti
         return status;
     }
     size_t slots = eplb_json_length(experts);
+    if (slots == 0) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE, "%s: %zu layers of 0 slots: nothing to read",
+                              self->name, eplb_json_length(layers));
+    }
     if (slots > (size_t)options->max_slots) {
         return eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: layer 0: device 0: %zu slots, limit %d",
                               self->name, slots, options->max_slots);
