@@ -95,19 +95,22 @@ typedef struct eplb_read_options {
     int32_t max_layers;  /* rows of a step, and layer ids in counts are below it; default 1024 */
     int32_t max_experts; /* counts of a row, and expert ids are below it; default 4096 */
     int32_t max_slots;   /* slots of a layer; default 1048576 */
-    int64_t max_bytes;   /* a placement file, a snapshot, the index of a .pt, and, of recordings with
-                          * maps, a list of one step in memory; default 256 MiB. Other counts have no
-                          * limit: they stream. */
+    int64_t max_bytes; /* a placement file, a snapshot, the index of a .pt, and, of recordings with
+                        * maps, a list of one step in memory; default 256 MiB. Other counts have no
+                        * limit: they stream. */
 
     /* Which array of a file that has several, such as .npz, or the models of "vllm_load", by its
-     * name; NULL (default): there must be one only. Borrowed until the file is closed. */
+     * name; NULL (default): there must be one only. An error for files of counts without named
+     * arrays. Borrowed until the file is closed. */
     const char *array;
 
     /* Counts of slots: the placement that was in force when they were taken. Rows of the file must
      * have as many counts as it has slots, and are handed out as those of its logical experts.
-     * Layers are found by their number, or, in formats that number MoE layers, by their order.
-     * Files that carry the map of their slots are folded by that one. NULL (default): counts are of
-     * logical experts. Borrowed until the file is closed. */
+     * Layers are found by their number, or, in formats that number MoE layers, by their order; in
+     * CSV and JSON lines by their number where the first row has one of the
+     * placement's, else by their order. EPLB_ERROR_DATA where numbers of the model may meet those
+     * of MoE layers. Files that carry the map of their slots are folded by that one. NULL
+     * (default): counts are of logical experts. Borrowed until the file is closed. */
     const eplb_placement *counted_under;
 } eplb_read_options;
 
@@ -129,8 +132,8 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * TensorRT-LLM's, and recognises its format. Fails with EPLB_ERROR_PARSE when no format, or
  * more than one, fits. `path` is copied. Memory: one row and a buffer of 128 KiB, whatever the size
  * of the file (a column-major .npy needs a window of up to 4 KiB for each expert, at most 16 MiB in
- * all, a snapshot lies in memory whole, of recordings with maps the counts and the map of a step, of
- * a .pt its index, data.pkl, at up to 16 times its size, with a window of 256 KiB, and of
+ * all, a snapshot lies in memory whole, of recordings with maps the counts and the map of a step,
+ * of a .pt its index, data.pkl, at up to 16 times its size, with a window of 256 KiB, and of
  * safetensors all files of a directory are open, with 24 bytes for each tensor).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,

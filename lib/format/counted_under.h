@@ -10,6 +10,8 @@ typedef struct eplb_counted_under {
     const eplb_format *format;       /* of the counts */
     const char *name;                /* of their file */
     int32_t layers;                  /* one more than the last that was seen */
+    int32_t first;                   /* the least layer with tokens; INT32_MAX: none yet */
+    bool by_order;                   /* layers are those of the placement in order */
     double *counts;                  /* [experts] the folded row */
 } eplb_counted_under;
 
