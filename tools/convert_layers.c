@@ -74,6 +74,34 @@ static eplb_status keep_model_ids(layer_map *self, eplb_error *error)
     return EPLB_OK;
 }
 
+static bool has_row(const layer_map *self, int32_t id)
+{
+    int32_t l = 0;
+    while (l < self->count && self->ids[l] != id) {
+        l++;
+    }
+    return l < self->count;
+}
+
+/* Formats without the numbers of layers would give those after a missing one wrong numbers, and
+ * formats with all layers would take it for dense. */
+static bool needs_all(const eplb_format *format)
+{
+    return has(format, EPLB_FORMAT_ALL_MODEL_LAYERS) || !has(format, EPLB_FORMAT_MODEL_LAYER_IDS);
+}
+
+/* A MoE layer of the model without a row. */
+static eplb_status refuse_missing(const layer_map *self, eplb_error *error)
+{
+    for (int32_t id = 0; id < self->model_layers; id++) {
+        if (!is_dense_layer(self->dense, id) && !has_row(self, id)) {
+            return eplb_error_set(error, EPLB_ERROR_DATA,
+                                  "%s: layer %d has no row, and is not dense", self->path, id);
+        }
+    }
+    return EPLB_OK;
+}
+
 /* The rows are the MoE layers in order. */
 static void number_moe_layers(layer_map *self)
 {
@@ -102,13 +130,19 @@ static eplb_status map_layers(layer_map *self, const eplb_format *from, const ep
         return not_known(self, "numbers MoE layers only", error);
     }
     if (!knows_dense) {
-        return EPLB_OK;
+        bool has_gap = self->ids[self->count - 1] - self->ids[0] >= self->count;
+        return has_gap && needs_all(to)
+                   ? not_known(self, "layers are missing between others", error)
+                   : EPLB_OK;
     }
     eplb_status status = EPLB_OK;
     if (all) {
         keep_moe_layers(self);
     } else if (by_id) {
         status = keep_model_ids(self, error);
+        if (status == EPLB_OK && needs_all(to)) {
+            status = refuse_missing(self, error);
+        }
     } else {
         number_moe_layers(self);
     }

@@ -85,5 +85,5 @@ int convert_values_check(const convert_values *values)
     if (values->what == WHAT_PLACEMENT && values->files.count > 1) {
         return usage_error(name, "%d files: a placement is one file", values->files.count);
     }
-    return EXIT_DONE;
+    return counting_check(&values->counting, name);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats.h"
+#include "message.h"
 
 #define REMEDY "if these are counts of slots, say under which placement: --counted-under FILE"
 
@@ -22,16 +23,19 @@ static eplb_status read_on_any_gpus(eplb_placement **placement, const char *path
     return status;
 }
 
+int counting_check(const counting_values *values, const char *command_name)
+{
+    return values->counted_under != NULL && strcmp(values->counted_under, "-") == 0
+               ? usage_error(command_name, "--counted-under -: give a file: it may be read twice")
+               : EXIT_DONE;
+}
+
 eplb_status counting_open(eplb_placement **placement, const counting_values *values,
                           int32_t experts, const eplb_hooks *hooks, eplb_error *error)
 {
     *placement = NULL;
     if (values->counted_under == NULL) {
         return EPLB_OK;
-    }
-    if (strcmp(values->counted_under, "-") == 0) {
-        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
-                              "--counted-under -: give a file: it may be read twice");
     }
     return read_on_any_gpus(placement, values->counted_under, experts, hooks, error);
 }

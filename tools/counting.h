@@ -13,13 +13,17 @@
 #define COUNTED_UNDER_HELP                                                                         \
     "placement that was in force when the tokens were counted, where the files have counts of "    \
     "slots: they are folded into those of its experts; its GPUs do not matter"
-#define ARRAY_HELP "which array of an .npz file (default: its only one)"
+#define ARRAY_HELP                                                                                 \
+    "which array of an .npz file, or model of a vllm_load one (default: its only one)"
 
 /* The options' values. */
 typedef struct counting_values {
     const char *counted_under; /* a file of a placement; NULL: counts are of logical experts */
     const char *array;         /* NULL: the only one */
 } counting_values;
+
+/* Refuses values that cannot be meant, as wrong usage of the command. */
+int counting_check(const counting_values *values, const char *command_name);
 
 /* Reads the placement of --counted-under; *placement becomes NULL where there is none. `experts`:
  * of the model; 0: not known. */

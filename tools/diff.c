@@ -116,7 +116,8 @@ static int check_values(const diff_values *values)
     if (values->mode == EPLB_MIGRATION_STAGED && values->buffer_slots == 0) {
         return usage_error(diff.name, "--mode staged needs --buffer-slots of at least 1");
     }
-    return price_values_check(&values->price, diff.name);
+    int exit_code = counting_check(&values->counting, diff.name);
+    return exit_code == EXIT_DONE ? price_values_check(&values->price, diff.name) : exit_code;
 }
 
 static eplb_status read_load(diff_job *self, eplb_error *error)

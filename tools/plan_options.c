@@ -406,7 +406,10 @@ int plan_values_check(const plan_values *values)
     if (uses_of_standard_input(&values->loads, values->current) > 1) {
         return usage_error(name, "--load and --current: standard input can be read once");
     }
-    exit_code = check_rebalance(values);
+    exit_code = counting_check(&values->counting, name);
+    if (exit_code == EXIT_DONE) {
+        exit_code = check_rebalance(values);
+    }
     if (exit_code == EXIT_DONE) {
         exit_code = check_outputs(values);
     }

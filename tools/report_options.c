@@ -113,5 +113,5 @@ int report_values_check(const report_values *values)
          uses_of_standard_input(&values->loads, values->current) > 0)) {
         return usage_error(name, "standard input can be read once");
     }
-    return EXIT_DONE;
+    return counting_check(&values->counting, name);
 }

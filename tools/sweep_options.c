@@ -83,5 +83,5 @@ int sweep_values_check(const sweep_values *values)
     if (uses_of_standard_input(&values->loads, NULL) > 1) {
         return usage_error(name, "--load: standard input can be read once");
     }
-    return EXIT_DONE;
+    return counting_check(&values->counting, name);
 }

@@ -100,15 +100,18 @@ typedef struct eplb_read_options {
                         * limit: they stream. */
 
     /* Which array of a file that has several, such as .npz, or the models of "vllm_load", by its
-     * name; NULL (default): there must be one only. Borrowed until the file is closed. */
+     * name; NULL (default): there must be one only. An error for files of counts without named
+     * arrays. Borrowed until the file is closed. */
     const char *array;
 
     /* Counts of slots: the placement that was in force when they were taken. Rows of the file must
      * have as many counts as it has slots, and are handed out as those of its logical experts.
-     * Layers are found by their number, or, in formats that number MoE layers, by their order:
-     * then all must be there where the placement's numbers are not 0, 1, 2, ...
-     * Files that carry the map of their slots are folded by that one. NULL (default): counts are of
-     * logical experts. Borrowed until the file is closed. */
+     * Layers are found by their number, or, in formats that number MoE layers, by their order, and
+     * then all must be there where the placement's numbers are not 0, 1, 2, ...; in CSV and JSON
+     * lines by their number where the first row has one of the placement's, else by their order.
+     * EPLB_ERROR_DATA where numbers of the model may meet those of MoE layers. Files that carry the
+     * map of their slots are folded by that one. NULL (default): counts are of logical experts.
+     * Borrowed until the file is closed. */
     const eplb_placement *counted_under;
 } eplb_read_options;
 

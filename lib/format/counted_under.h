@@ -12,6 +12,8 @@ typedef struct eplb_counted_under {
     int32_t layers;                  /* one more than the last that was seen */
     int32_t known;                   /* layers of the placement that were seen */
     bool *seen;                      /* [layers of the placement] */
+    int32_t first;                   /* the least layer with tokens; INT32_MAX: none yet */
+    bool by_order;                   /* layers are those of the placement in order */
     double *counts;                  /* [experts] the folded row */
 } eplb_counted_under;
 

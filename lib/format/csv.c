@@ -134,6 +134,7 @@ const eplb_format eplb_format_csv = {
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_WRITES_COUNTS,
     .probe = probe,
     .counts = {.open = open_counts,
+               .any_layer_ids = true,
                .next = next_counts,
                .close = close_counts,
                .begin = eplb_csv_begin,

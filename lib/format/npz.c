@@ -144,5 +144,8 @@ const eplb_format eplb_format_npz = {
     .recognised = "a zip whose first entry is an .npy",
     .flags = EPLB_ZIP_READS_COUNTS,
     .probe = probe,
-    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+    .counts = {.open = open_counts,
+               .next = next_counts,
+               .close = close_counts,
+               .names_arrays = true},
 };

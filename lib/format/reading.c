@@ -5,6 +5,7 @@
 #include "format/display_name.h"
 #include "format/format.h"
 #include "format/options.h"
+#include "format/quote.h"
 
 static const char *words_for(uint32_t wanted)
 {
@@ -156,6 +157,19 @@ static eplb_status open_file(eplb_reading *reading, const char *path, uint32_t w
     return status == EPLB_OK ? choose_format(reading, wanted, format, error) : status;
 }
 
+/* Who asks for an array of a file that has no names for them would get another one. */
+static eplb_status check_array(const eplb_reading *reading, const eplb_format *format,
+                               eplb_error *error)
+{
+    const char *array = reading->options.array;
+    if (array == NULL || format->counts.names_arrays) {
+        return EPLB_OK;
+    }
+    return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "%s: array '%s': %s has no arrays with names",
+                          reading->input.name, eplb_quote_bytes(array, strlen(array)).text,
+                          format->name);
+}
+
 eplb_status eplb_reading_open(eplb_reading *reading, const eplb_hooks *hooks, const char *path,
                               const eplb_read_options *options, uint32_t wanted,
                               const eplb_format **format, eplb_error *error)
@@ -169,6 +183,9 @@ eplb_status eplb_reading_open(eplb_reading *reading, const eplb_hooks *hooks, co
         status = wanted == EPLB_FORMAT_READS_COUNTS && eplb_is_directory(path)
                      ? open_directory(reading, path, format, error)
                      : open_file(reading, path, wanted, format, error);
+    }
+    if (status == EPLB_OK && wanted == EPLB_FORMAT_READS_COUNTS) {
+        status = check_array(reading, *format, error);
     }
     if (status != EPLB_OK) {
         eplb_reading_close(reading);

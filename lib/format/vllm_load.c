@@ -220,5 +220,8 @@ const eplb_format eplb_format_vllm_load = {
     .recognised = "safetensors with a version in its metadata",
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_OPEN,
     .probe = probe,
-    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+    .counts = {.open = open_counts,
+               .next = next_counts,
+               .close = close_counts,
+               .names_arrays = true},
 };

@@ -11,6 +11,7 @@
 #include <zip.h>
 #endif
 
+#if defined(HAVE_ZLIB) || defined(HAVE_ZSTD) || defined(HAVE_ZIP)
 enum { BLOCK = 1 << 20 };
 
 /* Takes the bytes of a file block by block; `last` with those behind which there are none. */
@@ -29,6 +30,7 @@ static void each_block(const bench_path *path, take_block *take, void *context)
     free(block);
     (void)fclose(in);
 }
+#endif
 
 #ifdef HAVE_ZLIB
 static void take_gzip(void *context, const void *bytes, size_t size, int last)

@@ -249,6 +249,39 @@ static void layers_that_have_rows_are_not_dense(void **state)
 #endif
 }
 
+/* Their rows would get the numbers of others, or stand for dense layers. */
+static void maps_without_all_moe_layers_are_refused(void **state)
+{
+    static const refusal cases[] = {
+        {"convert part --to vllm --gpus 2 --out out", 1, "layers are missing between others"},
+        {"convert part --to sglang --gpus 2 --out out", 1, "layers are missing between others"},
+        {"convert part --to vllm --gpus 2 --dense-layers 0 --out out", 1,
+         "part: layer 2 has no row, and is not dense"},
+        {"convert part --to sglang --gpus 2 --dense-layers 0 --out out", 1, "layer 2 has no row"},
+        {"convert front --from trtllm --to ascend --gpus 2 --model config.json --out out", 1,
+         "front: layer 4 has no row, and is not dense"},
+    };
+    test_write_text(test_join(*state, "part").text, "initial_global_assignments:\n"
+                                                    "  1: [0, 1]\n"
+                                                    "  3: [1, 0]\n"
+                                                    "layer_updates_per_iter: 0\n"
+                                                    "num_slots: 2\n");
+    test_write_text(test_join(*state, "front").text,
+                    "{num_slots: 2, layer_updates_per_iter: 0, initial_global_assignments: "
+                    "{1: [0, 1], 2: [0, 1], 3: [0, 1]}}");
+    test_write_text(test_join(*state, "config.json").text,
+                    "{\"num_hidden_layers\":5,\"n_routed_experts\":2,\"num_experts_per_tok\":1,"
+                    "\"first_k_dense_replace\":1}");
+    if (!can(eplb_format_find("trtllm"), EPLB_FORMAT_READS_PLACEMENT)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_refused(*state, &cases[i]);
+    }
+    run_ok(*state, "convert part --to vllm --gpus 2 --dense-layers 0,2 --out out");
+    run_ok(*state, "convert part --to trtllm --gpus 2 --dense-layers 0 --out out");
+}
+
 static void the_ending_of_the_name_says_the_format(void **state)
 {
     static const char *const lines[][2] = {
@@ -373,6 +406,7 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(several_files_are_ranks_that_are_summed),
           IN_DIRECTORY(what_is_not_clear_is_refused),
           IN_DIRECTORY(layers_that_have_rows_are_not_dense),
+          IN_DIRECTORY(maps_without_all_moe_layers_are_refused),
           IN_DIRECTORY(the_ending_of_the_name_says_the_format),
           IN_DIRECTORY(the_last_line_says_what_loads_the_file),
           IN_DIRECTORY(standard_output_gets_the_file_and_nothing_else),

@@ -160,12 +160,46 @@ static void other_contradictions_do_not(void **state)
     static const char *const lines[] = {
         "plan --load slots --experts 16 --gpus 4 --redundant 4",
         "plan --load slots --counted-under ascend --experts 9 --gpus 4 --redundant 4",
-        "plan --load slots --counted-under - --gpus 4 --redundant 4",
     };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 2; i++) {
         run_result result = run_line(*state, lines[i]);
         assert_int_equal(result.exit_code, 1);
         assert_null(strstr(result.err, "if these are counts of slots"));
+        run_release(&result);
+    }
+}
+
+static void standard_input_is_no_placement_of_counts(void **state)
+{
+    static const char *const lines[] = {
+        "plan --load slots --counted-under - --gpus 4 --redundant 4",
+        "report --load slots --counted-under - --gpus 4",
+        "sweep --load slots --counted-under - --gpus 4 --redundant 4",
+        "diff ascend ascend --load slots --counted-under -",
+        "convert slots --counted-under - --out out",
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        run_result result = run_line(*state, lines[i]);
+        assert_int_equal(result.exit_code, 2);
+        assert_contains(result.err, "--counted-under -: give a file");
+        run_release(&result);
+    }
+}
+
+/* A name that nothing is looked for by would be a choice without effect. */
+static void an_array_of_a_file_without_named_ones_is_refused(void **state)
+{
+    static const char *const lines[] = {
+        "plan --load slots --array a --gpus 4 --redundant 4",
+        "report --load slots --array a --gpus 4",
+        "sweep --load slots --array a --gpus 4 --redundant 4",
+        "diff ascend ascend --load slots --array a",
+        "convert slots --array a --out out",
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        run_result result = run_line(*state, lines[i]);
+        assert_int_equal(result.exit_code, 1);
+        assert_contains(result.err, "slots: array 'a': jsonl has no arrays with names");
         run_release(&result);
     }
 }
@@ -194,6 +228,10 @@ TEST_MAIN(cmocka_unit_test_setup_teardown(slots_become_experts, setup, test_dire
           cmocka_unit_test_setup_teardown(widths_that_contradict_ask_for_it, setup,
                                           test_directory_teardown),
           cmocka_unit_test_setup_teardown(other_contradictions_do_not, setup,
+                                          test_directory_teardown),
+          cmocka_unit_test_setup_teardown(standard_input_is_no_placement_of_counts, setup,
+                                          test_directory_teardown),
+          cmocka_unit_test_setup_teardown(an_array_of_a_file_without_named_ones_is_refused, setup,
                                           test_directory_teardown),
           cmocka_unit_test_setup_teardown(what_nothing_says_is_still_noted, setup,
                                           test_directory_teardown))

@@ -93,7 +93,7 @@ static const refusal wrong_commands[] = {
 /* At least one for each option of each command. */
 static const refusal wrong_values[] = {
     {GOOD " --counted-under missing.json", 1, "missing.json: cannot open"},
-    {GOOD " --counted-under -", 1, "--counted-under -: give a file"},
+    {GOOD " --counted-under -", 2, "--counted-under -: give a file"},
     {GOOD " --array=", 2, "--array '': empty"},
     {SWEEP " --counted-under good.jsonl", 1, "good.jsonl: the content is of no known format"},
     {SWEEP " --array=", 2, "--array '': empty"},

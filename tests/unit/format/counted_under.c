@@ -79,6 +79,47 @@ static void formats_with_layer_ids_go_by_them(void **state)
     eplb_placement_destroy(&placement);
 }
 
+/* As in a map of TensorRT-LLM: its layers have the numbers of the model. Logs may have those, or
+ * those of MoE layers. */
+static void logs_go_by_the_numbers_that_they_have(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {LINE("1", SLOTS_0) LINE("2", SLOTS_1) LINE("3", SLOTS_2),
+                                        LINE("0", SLOTS_0) LINE("1", SLOTS_1) LINE("2", SLOTS_2)};
+    eplb_placement *placement = make_placement(recorded_map, 0);
+    eplb_error error;
+    for (size_t i = 0; i < 2; i++) {
+        folded read;
+        test_write_text("f", texts[i]);
+        assert_ok(read_under(placement, &read, &error), &error);
+        assert_memory_equal(read.counts[0], recorded_total, sizeof(recorded_total));
+    }
+    assert_under_refused(placement, LINE("1", SLOTS_0) LINE("2", SLOTS_1), EPLB_ERROR_DATA,
+                         "f: layers 1 to 2, but 1 to 3 in the placement that it was counted under, "
+                         "and nothing says whether both number the layers of the model");
+    eplb_placement_destroy(&placement);
+}
+
+/* With a draft layer at its end a map of MoE layers has as many as the model. */
+static void model_layers_under_a_map_of_moe_layers_are_refused(void **state)
+{
+    (void)state;
+    static const int32_t moe_layers[LAYERS] = {0, 1, 2};
+    eplb_placement *placement = make_placement(recorded_map, 0);
+    assert_ok(eplb_placement_set_layer_ids(placement, moe_layers, 0, NULL), NULL);
+    assert_under_refused(
+        placement, "{\"logical_count\":[[" ZEROS "],[" SLOTS_0 "],[" SLOTS_1 "]]}", EPLB_ERROR_DATA,
+        "f: layers 1 to 2, but 0 to 2 in the placement that it was counted under, and nothing says "
+        "whether both number the layers of the model: give a placement that lists all of them, "
+        "such as sglang");
+    folded read;
+    eplb_error error;
+    test_write_text("f", "{\"logical_count\":[[" SLOTS_0 "],[" SLOTS_1 "],[" SLOTS_2 "]]}");
+    assert_ok(read_under(placement, &read, &error), &error);
+    assert_memory_equal(read.counts[0], recorded_total, sizeof(recorded_total));
+    eplb_placement_destroy(&placement);
+}
+
 /* In CSV rows end with the last slot that has tokens. */
 static void slots_that_csv_leaves_out_have_no_tokens(void **state)
 {
@@ -175,12 +216,12 @@ static void a_placement_that_lists_dense_layers_is_refused(void **state)
     eplb_placement_destroy(&placement);
 }
 
-/* Layers 1 and 2 of the file: the placement's layers 1 and 2, or its second and third row? */
+/* Layers 0 and 1 of the file: the placement's first two rows, or do its numbers begin elsewhere? */
 static void a_part_of_layers_with_two_numbers_is_refused(void **state)
 {
     (void)state;
     eplb_placement *placement = make_placement(recorded_map, 0);
-    assert_under_refused(placement, LINE("1", SLOTS_1) LINE("2", SLOTS_2), EPLB_ERROR_DATA,
+    assert_under_refused(placement, LINE("0", SLOTS_0) LINE("1", SLOTS_1), EPLB_ERROR_DATA,
                          "f: not all of layers 0 to 2, which are layers 1 to 3 in the placement "
                          "that it was counted under");
     eplb_placement_destroy(&placement);
@@ -262,7 +303,8 @@ static void each_failing_allocation_is_survived(void **state)
 }
 
 TEST_MAIN(INSIDE(formats_without_layer_ids_go_by_the_order_of_layers),
-          INSIDE(formats_with_layer_ids_go_by_them),
+          INSIDE(formats_with_layer_ids_go_by_them), INSIDE(logs_go_by_the_numbers_that_they_have),
+          INSIDE(model_layers_under_a_map_of_moe_layers_are_refused),
           INSIDE(slots_that_csv_leaves_out_have_no_tokens),
           INSIDE(tokens_in_an_empty_slot_are_refused), INSIDE(rows_of_another_width_are_refused),
           INSIDE(a_sum_that_is_too_large_is_refused),
