@@ -194,6 +194,9 @@ static eplb_status read_files(eplb_load_files *self, const eplb_source_text *sou
     if (status == EPLB_OK) {
         status = eplb_ranks_check(&self->ranks, error);
     }
+    if (status == EPLB_OK) {
+        eplb_ranks_warn(&self->ranks, &self->hooks);
+    }
     eplb_ranks_clear(&self->ranks, &self->hooks);
     return status;
 }

@@ -35,6 +35,10 @@ eplb_status eplb_ranks_add(eplb_ranks *ranks, const eplb_hooks *hooks, const cha
  * missing, or where files that say their rank are together with some that do not. */
 eplb_status eplb_ranks_check(const eplb_ranks *ranks, eplb_error *error);
 
+/* Warns on the log where the only file of a source says its rank: nothing shows whether there are
+ * others. */
+void eplb_ranks_warn(const eplb_ranks *ranks, const eplb_hooks *hooks);
+
 /* Forgets all of them. */
 void eplb_ranks_clear(eplb_ranks *ranks, const eplb_hooks *hooks);
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "format/display_name.h"
 #include "format/one_model.h"
+#include "format/warn.h"
 
 #define WORD_BITS 64
 
@@ -97,6 +98,14 @@ eplb_status eplb_ranks_check(const eplb_ranks *ranks, eplb_error *error)
                           eplb_display_name_of(ranks->path).text, ranks->known,
                           ranks->known == 1 ? "" : "s", ranks->largest, missing == 1 ? "" : "s",
                           list);
+}
+
+void eplb_ranks_warn(const eplb_ranks *ranks, const eplb_hooks *hooks)
+{
+    if (ranks->files == 1 && ranks->known == 1) {
+        eplb_warn(hooks, "%s: counts of rank %d only: are there files of other ranks?",
+                  eplb_display_name_of(ranks->path).text, ranks->largest);
+    }
 }
 
 void eplb_ranks_clear(eplb_ranks *ranks, const eplb_hooks *hooks)

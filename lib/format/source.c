@@ -49,6 +49,9 @@ static eplb_status check_ranks(const eplb_source *self, eplb_error *error)
     if (status == EPLB_OK) {
         status = eplb_ranks_check(&ranks, error);
     }
+    if (status == EPLB_OK) {
+        eplb_ranks_warn(&ranks, &self->hooks);
+    }
     eplb_ranks_clear(&ranks, &self->hooks);
     return status;
 }

@@ -145,6 +145,32 @@ static void a_source_that_lacks_a_rank_is_refused(void **state)
     assert_contains(error.message, "none of rank 0");
 }
 
+/* Log hook: keeps the last line. */
+static void keep_line(void *context, int32_t level, const char *message)
+{
+    (void)level;
+    snprintf(context, 300, "%s", message);
+}
+
+/* sgl-project/sglang#5524: half of a recording looks like all of it. */
+static void a_rank_alone_is_a_warning(void **state)
+{
+    (void)state;
+    char text[4096];
+    char line[300] = "";
+    join_ranks(text, sizeof(text), 0, 0);
+    const char *const texts[] = {text};
+    eplb_hooks hooks;
+    eplb_hooks_init(&hooks);
+    hooks.log = keep_line;
+    hooks.log_context = line;
+    eplb_load *load;
+    eplb_error error;
+    assert_ok(eplb_source_load(&load, &hooks, texts, 1, NULL, NULL, &error), &error);
+    assert_contains(line, "counts of rank 0 only: are there files of other ranks?");
+    eplb_load_destroy(&load);
+}
+
 /* Sum of counts, each by its place; the expected ones come from the bytes of the file by Python:
  * sum(count * (step * layers * experts + layer * experts + expert + 1)). */
 typedef struct checksum {
@@ -313,6 +339,7 @@ TEST_MAIN(cmocka_unit_test(stat_has_the_recording_without_its_empty_steps),
           cmocka_unit_test(a_strided_view_has_its_part_of_the_recording),
           cmocka_unit_test(two_dimensions_are_the_total),
           cmocka_unit_test(ranks_of_per_pass_add_up_to_the_recording),
+          cmocka_unit_test(a_rank_alone_is_a_warning),
           cmocka_unit_test(a_source_of_all_ranks_is_the_total),
           cmocka_unit_test(a_source_that_lacks_a_rank_is_refused),
           cmocka_unit_test(a_hundred_and_twenty_records_are_whole),
