@@ -3,6 +3,7 @@
 #ifndef EPLB_TESTS_BENCH_FORMATS_H
 #define EPLB_TESTS_BENCH_FORMATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -19,6 +20,7 @@ struct formats_log {
     double (*write)(const formats_log *log, FILE *out, int64_t bytes);
     const char *type; /* of the items of an array, as NumPy writes it */
     void (*pack)(const bench_path *plain, const bench_path *packed); /* NULL: it is not packed */
+    bool is_stream;     /* what is packed is all of the file: gzip, zstd */
     const char *python; /* how Python reads it: a word of formats_python.c; NULL: it cannot */
 };
 

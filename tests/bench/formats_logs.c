@@ -182,12 +182,20 @@ const formats_log formats_logs[] = {
      .python = "numpy"},
 #endif
 #ifdef HAVE_ZLIB
-    {.name = "log.jsonl.gz", .write = write_jsonl, .pack = formats_pack_gzip, .python = "jsonl"},
-    {.name = "log.csv.gz", .write = write_csv, .pack = formats_pack_gzip, .python = "csv"},
+    {.name = "log.jsonl.gz",
+     .write = write_jsonl,
+     .pack = formats_pack_gzip,
+     .is_stream = true,
+     .python = "jsonl"},
+    {.name = "log.csv.gz",
+     .write = write_csv,
+     .pack = formats_pack_gzip,
+     .is_stream = true,
+     .python = "csv"},
 #endif
 #ifdef HAVE_ZSTD
-    {.name = "log.jsonl.zst", .write = write_jsonl, .pack = formats_pack_zstd},
-    {.name = "log.csv.zst", .write = write_csv, .pack = formats_pack_zstd},
+    {.name = "log.jsonl.zst", .write = write_jsonl, .pack = formats_pack_zstd, .is_stream = true},
+    {.name = "log.csv.zst", .write = write_csv, .pack = formats_pack_zstd, .is_stream = true},
 #endif
     {.name = NULL},
 };

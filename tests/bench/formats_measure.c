@@ -83,7 +83,7 @@ static double time_unpacking(const formats_file *made)
 /* In turn, so that other work on the machine meets all alike. */
 formats_times formats_measure(const formats_log *log, const formats_file *made)
 {
-    bool is_unpacked = log->pack == formats_pack_gzip || log->pack == formats_pack_zstd;
+    bool is_unpacked = log->is_stream;
     formats_times best = {INFINITY, INFINITY, is_unpacked ? INFINITY : NAN};
     for (int run = 0; run < RUNS; run++) {
         best.counts = fmin(best.counts, time_counts(made));
