@@ -182,7 +182,7 @@ static void conclude(const inquiry *q)
 static eplb_status find_layer(inquiry *q, eplb_error *error)
 {
     eplb_rebalance_worker *w = q->w;
-    bool is_new;
+    bool is_new = false;
     eplb_status status = ask(q, true, &is_new, error);
     /* With a limit a later call may go on where it ended this one. */
     bool goes_on = eplb_rebalance_is_unlimited(w->job->options) && (is_new || q->trace->copies > 0);
