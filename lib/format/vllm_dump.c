@@ -6,15 +6,14 @@
  * snapshot is the placement.
  */
 #include "format/probe_json.h"
-#include "format/slot_step.h"
+#include "format/slot_reader.h"
 #include "format/vllm_metadata.h"
 
 static const char metadata_key[] = "metadata";
 static const char snapshots_key[] = "snapshots";
 
 typedef struct vllm_dump {
-    eplb_scanner scanner;
-    eplb_slot_step step;
+    eplb_slot_reader reader;
     eplb_vllm_metadata metadata;
     bool has_metadata;
     bool has_snapshots;
@@ -28,15 +27,16 @@ static bool probe(const eplb_probe *probe)
 
 static eplb_status read_metadata(vllm_dump *self, const eplb_reading *reading, eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     eplb_status status = eplb_scan_first_time(scanner, &self->has_metadata, metadata_key, error);
     if (status == EPLB_OK) {
         status = eplb_vllm_metadata_read(&self->metadata, scanner, error);
     }
+    self->reader.gpus = self->metadata.gpus;
     /* Before a map does, they say how many experts there are: one may have no replica. */
     return status == EPLB_OK && !self->any
-               ? eplb_vllm_metadata_experts(&self->metadata, scanner, reading, &self->step.experts,
-                                            error)
+               ? eplb_vllm_metadata_experts(&self->metadata, scanner, reading,
+                                            &self->reader.step.experts, error)
                : status;
 }
 
@@ -44,7 +44,7 @@ static eplb_status read_metadata(vllm_dump *self, const eplb_reading *reading, e
 static eplb_status read_members(vllm_dump *self, const eplb_reading *reading, bool *first,
                                 eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     char key[EPLB_KEY_SIZE] = "";
     bool more = true;
     eplb_status status = EPLB_OK;
@@ -68,33 +68,10 @@ static eplb_status read_members(vllm_dump *self, const eplb_reading *reading, bo
     return status;
 }
 
-static eplb_status start(vllm_dump *self, eplb_reading *reading, eplb_error *error)
-{
-    bool first = true;
-    self->step.counts_key = "latest_expert_load";
-    self->step.map_key = "physical_to_logical_map";
-    reading->is_folded = true;
-    eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
-    self->scanner.item = "slot";
-    if (status == EPLB_OK) {
-        status = eplb_input_skip_bom(&reading->input, error);
-    }
-    if (status == EPLB_OK) {
-        status = eplb_scan_expect(&self->scanner, '{', "'{'", error);
-    }
-    return status == EPLB_OK ? read_members(self, reading, &first, error) : status;
-}
-
-static void clear(vllm_dump *self, const eplb_hooks *hooks)
-{
-    eplb_scanner_close(&self->scanner);
-    eplb_slot_step_clear(&self->step, hooks);
-}
-
 /* Behind the list of snapshots. */
 static eplb_status finish(vllm_dump *self, const eplb_reading *reading, eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     bool first = false;
     scanner->step = -1;
     if (!self->any) {
@@ -102,7 +79,7 @@ static eplb_status finish(vllm_dump *self, const eplb_reading *reading, eplb_err
     }
     eplb_status status = read_members(self, reading, &first, error);
     if (status == EPLB_OK) {
-        status = eplb_vllm_metadata_check(&self->metadata, scanner, &self->step, error);
+        status = eplb_vllm_metadata_check(&self->metadata, scanner, &self->reader.step, error);
     }
     if (status == EPLB_OK) {
         status = eplb_scan_finish(scanner, error);
@@ -113,7 +90,7 @@ static eplb_status finish(vllm_dump *self, const eplb_reading *reading, eplb_err
 /* Whether a snapshot follows in the list, whose first one has no comma before it. */
 static eplb_status find_snapshot(vllm_dump *self, bool *follows, eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     if (self->any) {
         return eplb_scan_either(scanner, ',', ']', follows, error);
     }
@@ -123,13 +100,15 @@ static eplb_status find_snapshot(vllm_dump *self, bool *follows, eplb_error *err
     return status;
 }
 
-static eplb_status next_step(vllm_dump *self, const eplb_reading *reading, eplb_error *error)
+static eplb_status next_step(eplb_slot_reader *reader, const eplb_reading *reading,
+                             eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    vllm_dump *self = (vllm_dump *)reader;
+    eplb_scanner *scanner = &self->reader.scanner;
     char key[EPLB_KEY_SIZE];
     bool first = true;
     bool more = false;
-    eplb_slot_step_begin(&self->step, scanner);
+    eplb_slot_step_begin(&self->reader.step, scanner);
     eplb_status status = find_snapshot(self, &more, error);
     if (status == EPLB_OK && !more) {
         return finish(self, reading, error);
@@ -140,16 +119,29 @@ static eplb_status next_step(vllm_dump *self, const eplb_reading *reading, eplb_
     while (status == EPLB_OK && more) {
         status = eplb_scan_next_key(scanner, &first, key, &more, error);
         if (status == EPLB_OK && more) {
-            status = eplb_slot_step_member(&self->step, scanner, reading, key, error);
+            status = eplb_slot_step_member(&self->reader.step, scanner, reading, key, error);
         }
     }
     if (status == EPLB_OK) {
-        status = eplb_slot_step_end(&self->step, scanner, reading, error);
+        status = eplb_slot_step_end(&self->reader.step, scanner, reading, error);
     }
     self->any = true;
     return status == EPLB_OK
-               ? eplb_vllm_metadata_check(&self->metadata, scanner, &self->step, error)
+               ? eplb_vllm_metadata_check(&self->metadata, scanner, &self->reader.step, error)
                : status;
+}
+
+static eplb_status start(vllm_dump *self, eplb_reading *reading, eplb_error *error)
+{
+    bool first = true;
+    self->reader.step.counts_key = "latest_expert_load";
+    self->reader.step.map_key = "physical_to_logical_map";
+    self->reader.next_step = next_step;
+    eplb_status status = eplb_slot_reader_start(&self->reader, reading, error);
+    if (status == EPLB_OK) {
+        status = eplb_scan_expect(&self->reader.scanner, '{', "'{'", error);
+    }
+    return status == EPLB_OK ? read_members(self, reading, &first, error) : status;
 }
 
 static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
@@ -159,38 +151,14 @@ static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
     return self != NULL ? start(self, reading, error) : eplb_out_of_memory(error);
 }
 
-static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
-{
-    vllm_dump *self = reading->state;
-    eplb_status status = EPLB_OK;
-    if (!eplb_slot_step_has_row(&self->step)) {
-        status = next_step(self, reading, error);
-    }
-    return status == EPLB_OK ? eplb_slot_step_next(&self->step, &self->scanner, row, error)
-                             : status;
-}
-
-static void close_counts(eplb_reading *reading)
-{
-    vllm_dump *self = reading->state;
-    if (self != NULL) {
-        clear(self, &reading->hooks);
-        eplb_free(&reading->hooks, self);
-    }
-}
-
 static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)
 {
-    vllm_dump self = {.step = {.map_only = true}};
+    vllm_dump self = {.reader = {.step = {.map_only = true}}};
     eplb_status status = start(&self, reading, error);
-    while (status == EPLB_OK) {
-        status = next_step(&self, reading, error);
+    if (status == EPLB_OK) {
+        status = eplb_slot_reader_map(&self.reader, reading, map, error);
     }
-    if (status == EPLB_END) {
-        status = eplb_slot_step_copy_map(&self.step, &reading->options, map, error);
-        map->gpus = (int32_t)self.metadata.gpus;
-    }
-    clear(&self, &reading->hooks);
+    eplb_slot_reader_clear(&self.reader, &reading->hooks);
     return status;
 }
 
@@ -201,6 +169,6 @@ const eplb_format eplb_format_vllm_dump = {
     .recognised = "JSON with the key snapshots",
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_OPEN,
     .probe = probe,
-    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+    .counts = {.open = open_counts, .next = eplb_slot_reader_next, .close = eplb_slot_reader_close},
     .placement = {.read = read_placement},
 };

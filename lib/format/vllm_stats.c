@@ -6,17 +6,15 @@
  */
 #include <inttypes.h>
 
-#include "format/slot_step.h"
+#include "format/slot_reader.h"
 #include "format/vllm_record.h"
 
 static const char type[] = "eplb_load_stats";
 static const char counts_key[] = "expert_load";
 
 typedef struct vllm_stats {
-    eplb_scanner scanner;
-    eplb_slot_step step;
-    bool any;      /* such a line was read */
-    int64_t ranks; /* of the last one */
+    eplb_slot_reader reader;
+    bool any; /* such a line was read */
 } vllm_stats;
 
 /* What one line says beside its step. */
@@ -37,36 +35,20 @@ static bool probe(const eplb_probe *probe)
             eplb_vllm_probe(probe, EPLB_VLLM_MAPPING_TYPE, EPLB_VLLM_MAPPING_KEY));
 }
 
-static eplb_status start(vllm_stats *self, eplb_reading *reading, eplb_error *error)
-{
-    self->step.counts_key = counts_key;
-    self->step.map_key = "p2l_map";
-    reading->is_folded = true;
-    eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
-    self->scanner.one_line = true;
-    self->scanner.item = "slot";
-    return status == EPLB_OK ? eplb_input_skip_bom(&reading->input, error) : status;
-}
-
-static void clear(vllm_stats *self, const eplb_hooks *hooks)
-{
-    eplb_scanner_close(&self->scanner);
-    eplb_slot_step_clear(&self->step, hooks);
-}
-
 /* A record of another type may have any keys, but what was already taken for ours cannot be given
  * back. */
 static eplb_status read_type(vllm_stats *self, record *line, eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     eplb_status status = eplb_scan_first_time(scanner, &line->has_type, EPLB_VLLM_TYPE_KEY, error);
     if (status == EPLB_OK) {
         status = eplb_vllm_scan_type(scanner, type, &line->is_stats, error);
     }
-    if (status == EPLB_OK && !line->is_stats && (self->step.has_counts || self->step.has_map)) {
+    if (status == EPLB_OK && !line->is_stats &&
+        (self->reader.step.has_counts || self->reader.step.has_map)) {
         status = eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
                                 "'%s' or '%s' in a record that is not '%s'", counts_key,
-                                self->step.map_key, type);
+                                self->reader.step.map_key, type);
     }
     return status;
 }
@@ -74,7 +56,7 @@ static eplb_status read_type(vllm_stats *self, record *line, eplb_error *error)
 static eplb_status read_member(vllm_stats *self, const eplb_reading *reading, const char *key,
                                record *line, eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     if (strcmp(key, EPLB_VLLM_TYPE_KEY) == 0) {
         return read_type(self, line, error);
     }
@@ -83,7 +65,7 @@ static eplb_status read_member(vllm_stats *self, const eplb_reading *reading, co
     }
     bool is_version = strcmp(key, "version") == 0;
     if (!is_version && strcmp(key, "num_ranks") != 0) {
-        return eplb_slot_step_member(&self->step, scanner, reading, key, error);
+        return eplb_slot_step_member(&self->reader.step, scanner, reading, key, error);
     }
     eplb_status status = eplb_scan_first_time(
         scanner, is_version ? &line->has_version : &line->has_ranks, key, error);
@@ -96,7 +78,7 @@ static eplb_status read_member(vllm_stats *self, const eplb_reading *reading, co
 static eplb_status check_record(vllm_stats *self, const eplb_reading *reading, const record *line,
                                 eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     if (!line->has_version || !line->has_ranks) {
         return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no key '%s'",
                               line->has_version ? "num_ranks" : "version");
@@ -106,13 +88,13 @@ static eplb_status check_record(vllm_stats *self, const eplb_reading *reading, c
                               "version %" PRId64 ", only %d is known", line->version,
                               EPLB_VLLM_VERSION);
     }
-    eplb_status status = eplb_slot_step_end(&self->step, scanner, reading, error);
-    if (status == EPLB_OK && (line->ranks == 0 || self->step.map.slots % line->ranks != 0)) {
+    eplb_status status = eplb_slot_step_end(&self->reader.step, scanner, reading, error);
+    if (status == EPLB_OK && (line->ranks == 0 || self->reader.step.map.slots % line->ranks != 0)) {
         status = eplb_scan_fail(scanner, EPLB_ERROR_DATA, error,
                                 "%d slots cannot be spread evenly over %" PRId64 " ranks",
-                                self->step.map.slots, line->ranks);
+                                self->reader.step.map.slots, line->ranks);
     }
-    self->ranks = line->ranks;
+    self->reader.gpus = line->ranks;
     self->any = true;
     return status;
 }
@@ -120,11 +102,11 @@ static eplb_status check_record(vllm_stats *self, const eplb_reading *reading, c
 static eplb_status read_record(vllm_stats *self, const eplb_reading *reading, record *line,
                                eplb_error *error)
 {
-    eplb_scanner *scanner = &self->scanner;
+    eplb_scanner *scanner = &self->reader.scanner;
     char key[EPLB_KEY_SIZE];
     bool first = true;
     bool more = true;
-    eplb_slot_step_begin(&self->step, scanner);
+    eplb_slot_step_begin(&self->reader.step, scanner);
     eplb_status status = eplb_scan_expect(scanner, '{', "'{'", error);
     while (status == EPLB_OK && more) {
         status = eplb_scan_next_key(scanner, &first, key, &more, error);
@@ -140,17 +122,19 @@ static eplb_status read_record(vllm_stats *self, const eplb_reading *reading, re
 }
 
 /* Reads on to the end of the next line of the type. */
-static eplb_status next_step(vllm_stats *self, const eplb_reading *reading, eplb_error *error)
+static eplb_status next_step(eplb_slot_reader *reader, const eplb_reading *reading,
+                             eplb_error *error)
 {
+    vllm_stats *self = (vllm_stats *)reader;
     record line;
     do {
         int next;
         line = (record){0};
-        eplb_status status = eplb_scan_next_line(&self->scanner, &next, error);
+        eplb_status status = eplb_scan_next_line(&self->reader.scanner, &next, error);
         if (status == EPLB_OK && next == EPLB_SCAN_END) {
-            self->scanner.step = -1;
+            self->reader.scanner.step = -1;
             return self->any ? EPLB_END
-                             : eplb_scan_fail(&self->scanner, EPLB_ERROR_PARSE, error,
+                             : eplb_scan_fail(&self->reader.scanner, EPLB_ERROR_PARSE, error,
                                               "no record '%s' in the file", type);
         }
         if (status == EPLB_OK) {
@@ -163,6 +147,16 @@ static eplb_status next_step(vllm_stats *self, const eplb_reading *reading, eplb
     return check_record(self, reading, &line, error);
 }
 
+static eplb_status start(vllm_stats *self, eplb_reading *reading, eplb_error *error)
+{
+    self->reader.step.counts_key = counts_key;
+    self->reader.step.map_key = "p2l_map";
+    self->reader.next_step = next_step;
+    eplb_status status = eplb_slot_reader_start(&self->reader, reading, error);
+    self->reader.scanner.one_line = true;
+    return status;
+}
+
 static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
 {
     vllm_stats *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
@@ -170,38 +164,14 @@ static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
     return self != NULL ? start(self, reading, error) : eplb_out_of_memory(error);
 }
 
-static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)
-{
-    vllm_stats *self = reading->state;
-    eplb_status status = EPLB_OK;
-    if (!eplb_slot_step_has_row(&self->step)) {
-        status = next_step(self, reading, error);
-    }
-    return status == EPLB_OK ? eplb_slot_step_next(&self->step, &self->scanner, row, error)
-                             : status;
-}
-
-static void close_counts(eplb_reading *reading)
-{
-    vllm_stats *self = reading->state;
-    if (self != NULL) {
-        clear(self, &reading->hooks);
-        eplb_free(&reading->hooks, self);
-    }
-}
-
 static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)
 {
-    vllm_stats self = {.step = {.map_only = true}};
+    vllm_stats self = {.reader = {.step = {.map_only = true}}};
     eplb_status status = start(&self, reading, error);
-    while (status == EPLB_OK) {
-        status = next_step(&self, reading, error);
+    if (status == EPLB_OK) {
+        status = eplb_slot_reader_map(&self.reader, reading, map, error);
     }
-    if (status == EPLB_END) {
-        status = eplb_slot_step_copy_map(&self.step, &reading->options, map, error);
-        map->gpus = (int32_t)self.ranks;
-    }
-    clear(&self, &reading->hooks);
+    eplb_slot_reader_clear(&self.reader, &reading->hooks);
     return status;
 }
 
@@ -213,6 +183,6 @@ const eplb_format eplb_format_vllm_stats = {
     .change = "vllm-project/vllm#41141",
     .flags = EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_OPEN,
     .probe = probe,
-    .counts = {.open = open_counts, .next = next_counts, .close = close_counts},
+    .counts = {.open = open_counts, .next = eplb_slot_reader_next, .close = eplb_slot_reader_close},
     .placement = {.read = read_placement},
 };
