@@ -13,7 +13,7 @@
 
 static eplb_placement *read_map(const uint8_t *data, size_t size, int32_t gpus)
 {
-    eplb_hooks hooks = fuzz_hooks(size, 1);
+    eplb_hooks hooks = fuzz_hooks(fuzz_worth(data, size), 1);
     eplb_read_options options;
     eplb_read_options_init(&options);
     options.format = eplb_format_find(FUZZ_FORMAT);
