@@ -64,6 +64,10 @@ EPLB_API const char *eplb_format_recognised_by(const eplb_format *format);
  * "vllm-project/vllm#49572"; "" where there is none. */
 EPLB_API const char *eplb_format_change(const eplb_format *format);
 
+/* How many layers of the draft model (see eplb_placement_set_draft_layers) its placements can mark
+ * as such; 0: none, they cannot tell them from the model's own. */
+EPLB_API int32_t eplb_format_draft_layers(const eplb_format *format);
+
 /*
  * Whether the content of a file, as far as its beginning tells, or of a directory, has the shape of
  * the format's files of what is `wanted`: EPLB_FORMAT_READS_COUNTS or EPLB_FORMAT_READS_PLACEMENT.

@@ -104,6 +104,7 @@ struct eplb_format {
         /* Appends the file's text. The placement is valid, all GPUs are live, and they and the
          * layers are alike but for EPLB_FORMAT_UNEVEN_SLOTS. */
         eplb_status (*write)(const eplb_placement *placement, eplb_text *text, eplb_error *error);
+        int32_t draft_layers; /* the most that it can mark as the draft model's */
     } placement;
 };
 

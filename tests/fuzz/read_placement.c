@@ -76,6 +76,10 @@ static void expect_same(const eplb_placement *a, const eplb_placement *b)
         fuzz_fail("%d layers of %d slots read back as %d of %d", layers, slots,
                   eplb_placement_layers(b), eplb_placement_slots(b));
     }
+    if (eplb_placement_draft_layers(a) != eplb_placement_draft_layers(b)) {
+        fuzz_fail("%d layers of the draft model read back as %d", eplb_placement_draft_layers(a),
+                  eplb_placement_draft_layers(b));
+    }
     for (int32_t l = 0; l < layers; l++) {
         if (memcmp(eplb_placement_row(a, l), eplb_placement_row(b, l),
                    (size_t)slots * sizeof(int32_t)) != 0) {
