@@ -11,7 +11,10 @@
  * the byte), the layer and the expert, such as
  * `counts.jsonl:17: layer 3: 255 counts, expected 256`.
  *
- * Threads: a reader belongs to one thread at a time; formats are constant.
+ * Threads: a reader belongs to one thread at a time; formats are constant. A compressed file, or
+ * array of an .npz, is unpacked on a thread of the reader's own from its second MiB on, unless it
+ * comes from a pipe. That thread calls no hooks, blocks the signals of the process and ends with
+ * the reader.
  */
 #ifndef EPLB_FORMAT_H
 #define EPLB_FORMAT_H
@@ -140,7 +143,8 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * of the file (a column-major .npy needs a window of steps for each layer and expert, at most 16
  * MiB in all or one step, a snapshot lies in memory whole, of recordings with maps the counts and
  * the map of a step, of a .pt its index, data.pkl, at up to 16 times its size, with a window of 256
- * KiB, and of safetensors all files of a directory are open, with 24 bytes for each tensor).
+ * KiB, and of safetensors all files of a directory are open, with 24 bytes for each tensor; what
+ * is compressed takes 1 MiB more, and zstd's window, at most 8 MiB).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,
