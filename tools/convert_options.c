@@ -13,7 +13,7 @@
 static const char *const kinds[] = {"counts", "placement", NULL};
 
 static const option options[] = {
-    {"out", "FILE", "file to write; - is standard output", OPTION_TEXT, AT(out), 0, 0, NULL},
+    {"out", "FILE", "file to write; - is standard output", OPTION_OUTPUT, AT(out), 0, 0, NULL},
     {"to", "FORMAT",
      "format to write (default: the one that the ending of --out stands for, which is .csv, "
      ".jsonl, .npy or .json (sglang) for counts and .json (sglang), .yaml (trtllm) or .npy (omni) "

@@ -327,14 +327,19 @@ static void the_last_line_says_what_loads_the_file(void **state)
 
 static void standard_output_gets_the_file_and_nothing_else(void **state)
 {
+    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
     write_log(*state, "log");
     run_ok(*state, "convert log --to csv --out file");
-    run_result result = run_line(*state, "convert log --to csv --out -");
     char *text = test_read_file(test_join(*state, "file").text, NULL);
-    assert_string_equal(result.out, text);
-    assert_contains(result.err, "Counts to csv: 6 steps of 3 layers of 8 experts, 18432");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char line[100];
+        snprintf(line, sizeof(line), "convert log --to csv --out %s", names[i]);
+        run_result result = run_line(*state, line);
+        assert_string_equal(result.out, text);
+        assert_contains(result.err, "Counts to csv: 6 steps of 3 layers of 8 experts, 18432");
+        run_release(&result);
+    }
     free(text);
-    run_release(&result);
 }
 
 static void output_that_does_not_get_out_fails(void **state)
