@@ -140,7 +140,8 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * of the file (a column-major .npy needs a window of steps for each layer and expert, at most 16
  * MiB in all or one step, a snapshot lies in memory whole, of recordings with maps the counts and
  * the map of a step, of a .pt its index, data.pkl, at up to 16 times its size, with a window of 256
- * KiB, and of safetensors all files of a directory are open, with 24 bytes for each tensor).
+ * KiB, of MindIE's rows that may be sums 64 bytes each, and of safetensors all files of a directory
+ * are open, with 24 bytes for each tensor).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,
