@@ -178,23 +178,13 @@ static void sums_become_steps(void **state)
     }
 }
 
-/* Log hook. */
-static void keep_line(void *context, int32_t level, const char *message)
-{
-    assert_int_equal(level, EPLB_LOG_WARNING);
-    snprintf(context, EPLB_ERROR_MESSAGE_SIZE, "%s", message);
-}
-
 /* What reading the directory "d" warns of; "" is nothing. */
 static void assert_warning(const char *expected)
 {
-    char line[EPLB_ERROR_MESSAGE_SIZE] = "";
-    eplb_hooks hooks;
-    eplb_hooks_init(&hooks);
-    hooks.log = keep_line;
-    hooks.log_context = line;
+    test_warnings warnings = {0};
+    eplb_hooks hooks = test_warning_hooks(&warnings);
     assert_ok(read_counts(&hooks, (void *)"d"), NULL);
-    assert_string_equal(line, expected);
+    assert_string_equal(warnings.last, expected);
 }
 
 static void sums_without_their_config_are_warned_of(void **state)
