@@ -150,7 +150,8 @@ EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks
 /*
  * Hands out the next row. Rows come in the order of the file. Those of the same step and layer add
  * up, as in concatenated logs of several ranks (but in CSV the lines of one step and layer that
- * follow each other are one row, and an expert twice in it is an error); what no row has is 0.
+ * follow each other are one row, and an expert twice in it is an error; records of vLLM are of
+ * whole steps, and one that does not come after the step before is an error); what no row has is 0.
  * EPLB_END after the last row, and only when the file was whole, as far as its format tells: until
  * then what was read may be the beginning of a broken file. A CSV file whose last line has no
  * newline may have been cut; that is a warning on the log.
