@@ -72,7 +72,7 @@ static bool is_rank_too_large(const char *name)
     const char *digits = strchr(name, '_');
     size_t count = digits != NULL ? strspn(digits + 1, "0123456789") : 0;
     int32_t rank;
-    return count > 0 && strcmp(digits + 1 + count, ".csv") == 0 &&
+    return count > 0 && strncmp(digits + 1 + count, ".csv", 4) == 0 &&
            !eplb_mindie_rank_of(name, phases[0], &rank) &&
            !eplb_mindie_rank_of(name, phases[1], &rank);
 }
