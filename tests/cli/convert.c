@@ -382,6 +382,20 @@ static void a_model_says_its_dense_layers(void **state)
     assert_refused(*state, &wrong);
 }
 
+static void the_list_fits_a_terminal(void **state)
+{
+    run_result result = run_line(*state, "convert --list");
+    for (const char *text = result.out; *text != '\0';) {
+        size_t length = strcspn(text, "\n");
+        assert_true(length <= 100);
+        text += length + 1;
+    }
+    assert_contains(result.out, "\ncsv          read, write -           any           a header");
+    assert_contains(result.out,
+                    "\nvllm         -           read, write vLLM, open    a JSON list\n");
+    run_release(&result);
+}
+
 static void the_list_has_every_format(void **state)
 {
     run_result result = run_line(*state, "convert --list");
@@ -416,4 +430,5 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(the_last_line_says_what_loads_the_file),
           IN_DIRECTORY(standard_output_gets_the_file_and_nothing_else),
           IN_DIRECTORY(output_that_does_not_get_out_fails), IN_DIRECTORY(a_file_may_become_itself),
-          IN_DIRECTORY(a_model_says_its_dense_layers), IN_DIRECTORY(the_list_has_every_format))
+          IN_DIRECTORY(a_model_says_its_dense_layers), IN_DIRECTORY(the_list_fits_a_terminal),
+          IN_DIRECTORY(the_list_has_every_format))
