@@ -13,7 +13,7 @@
 #define STEP(load, map) LINE("1", "2", "3", load, map)
 #define GOOD STEP("[[1,2],[3,4]]", "[[0,1],[1,0]]")
 
-/* Limits: 4 layers, 8 slots, 6 experts. Found by readers of counts and of placements alike. */
+/* Found by readers of counts and of placements alike. */
 static const bad_file stats[] = {
     {"vllm_stats", "\n \n", PARSE, "f:3: no record 'eplb_load_stats' in the file"},
     {"vllm_stats", "{\"record_type\":\"eplb_note\"}\n", PARSE, "f:2: no record 'eplb_load_stats'"},
@@ -177,8 +177,8 @@ static const bad_file dump_loads[] = {
 
 static const bad_file dump_orders[] = {
     {"", DUMP("", SNAP "," SNAP), DATA, "step 7: comes after step 7: " JOINED},
-    {"", DUMP("", SNAPSHOT("9", "[[1]]", "[[0]]") "," SNAPSHOT("8", "[[1]]", "[[0]]")), DATA,
-     "step 8: comes after step 9: " JOINED},
+    {"", DUMP("", SNAPSHOT("9", "[[1,2]]", "[[0,1]]") "," SNAPSHOT("8", "[[1,2]]", "[[0,1]]")),
+     DATA, "step 8: comes after step 9: " JOINED},
 };
 
 #define MAPPING(slots, redundant, layers)                                                          \
@@ -231,51 +231,27 @@ static const bad_file mapping[] = {
     {"", MAPPING("2", "0", "\"0\":[0,1]") "{}", PARSE, "f:2:1: expected the end of the file"},
 };
 
-static eplb_read_options limited(const char *format)
-{
-    eplb_read_options options = options_for(format);
-    options.max_layers = 4;
-    options.max_slots = 8;
-    options.max_experts = 6;
-    return options;
-}
-
-static eplb_status read_counts_as(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = limited(format);
-    return read_rows(path, &options, NULL, NULL, error);
-}
-
-static eplb_status read_placement(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = limited(format);
-    return read_map(path, &options, error);
-}
-
 static void bad_statistics_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(stats), read_counts_as);
-    assert_all_refused(*state, ALL_OF(stats), read_placement);
-    assert_all_refused(*state, ALL_OF(stats_loads), read_counts_as);
+    assert_all_refused(*state, ALL_OF(stats), read_bad_counts);
+    assert_all_refused(*state, ALL_OF(stats), read_bad_placement);
+    assert_all_refused(*state, ALL_OF(stats_loads), read_bad_counts);
 }
 
 static void bad_dumps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(dump), read_counts_as);
-    assert_all_refused(*state, ALL_OF(dump), read_placement);
-    assert_all_refused(*state, ALL_OF(dump_loads), read_counts_as);
+    assert_all_refused(*state, ALL_OF(dump), read_bad_counts);
+    assert_all_refused(*state, ALL_OF(dump), read_bad_placement);
+    assert_all_refused(*state, ALL_OF(dump_loads), read_bad_counts);
 }
 
-static void assert_placements_are_read(const char *directory, const bad_file *files, size_t count,
-                                       int32_t gpus)
+static void assert_placements_are_read(const char *directory, const bad_file *files, size_t count)
 {
     test_path path = test_join(directory, "f");
     for (size_t i = 0; i < count; i++) {
-        eplb_read_options options = limited("");
         eplb_error error;
-        options.gpus = gpus;
         test_write_text(path.text, files[i].content);
-        assert_ok(read_map(path.text, &options, &error), &error);
+        assert_ok(read_bad_placement(path.text, files[i].format, &error), &error);
     }
 }
 
@@ -283,15 +259,15 @@ static void assert_placements_are_read(const char *directory, const bad_file *fi
  * step. */
 static void steps_that_do_not_ascend_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(stats_orders), read_counts_as);
-    assert_all_refused(*state, ALL_OF(dump_orders), read_counts_as);
-    assert_placements_are_read(*state, ALL_OF(stats_orders), 2);
-    assert_placements_are_read(*state, ALL_OF(dump_orders), 1);
+    assert_all_refused(*state, ALL_OF(stats_orders), read_bad_counts);
+    assert_all_refused(*state, ALL_OF(dump_orders), read_bad_counts);
+    assert_placements_are_read(*state, ALL_OF(stats_orders));
+    assert_placements_are_read(*state, ALL_OF(dump_orders));
 }
 
 static void bad_mappings_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(mapping), read_placement);
+    assert_all_refused(*state, ALL_OF(mapping), read_bad_placement);
 }
 
 /* More than a gigabyte, if the other layers were believed to be as long: that would be refused as
