@@ -68,6 +68,8 @@ def vllm_stats(files):
     for name, values in changes.items():
         changed = {k: v for k, v in {**record, **values}.items() if v is not None}
         files.put(f"vllm_stats-{name}.jsonl", good + compact(changed) + b"\n")
+    files.put("vllm_stats-step_twice.jsonl", good + good)
+    files.put("vllm_stats-step_falls.jsonl", good + compact({**record, "step": 6}) + b"\n")
     files.put("vllm_stats-record_cut.jsonl", good + good[:40])
     files.put("vllm_stats-key_twice.jsonl", replaced(good, b'"step":7', b'"step":7,"step":7'))
     files.put("vllm_stats-other_records.jsonl", b'{"record_type":"note"}\n')
@@ -98,6 +100,7 @@ def vllm_dumps(files):
     }
     for name, values in changes.items():
         files.put(f"vllm_dump-{name}.json", compact({**document, "snapshots": [{**snapshot, **values}]}))
+    files.put("vllm_dump-step_twice.json", compact({**document, "snapshots": [snapshot] * 2}))
 
 
 def vllm_mappings(files):
