@@ -11,6 +11,7 @@
 #include "format/mindie_config.h"
 #include "format/mindie_growth.h"
 #include "format/mindie_ranks.h"
+#include "format/options.h"
 #include "format/quote.h"
 #include "format/warn.h"
 
@@ -161,8 +162,7 @@ static eplb_status check_width(mindie *self, const eplb_reading *reading, eplb_e
         return EPLB_OK;
     }
     const char *source =
-        reading->options.counted_under != NULL
-            ? "the slots of the placement that they were counted under"
+        reading->options.counted_under != NULL ? eplb_words_for_width(&reading->options)
         : given > 0 ? "as was given: those of slots need the placement that they were counted under"
         : self->config.experts > 0
             ? "num_of_experts of " EPLB_MINDIE_CONFIG
