@@ -51,6 +51,9 @@ static int run(conversion *self)
         exit_code = convert_find_kind(self);
     }
     if (exit_code == EXIT_DONE) {
+        exit_code = convert_find_target(self);
+    }
+    if (exit_code == EXIT_DONE) {
         exit_code = self->is_placement ? convert_placement(self) : convert_counts(self);
     }
     free(self->source);

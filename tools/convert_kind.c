@@ -98,34 +98,6 @@ static eplb_status look(conversion *self, eplb_error *error)
     return EPLB_OK;
 }
 
-/* The format that a name's ending stands for; NULL: none. */
-static const eplb_format *format_of_ending(const char *path, bool is_placement)
-{
-    static const struct {
-        const char *ending;
-        const char *formats[KINDS];
-    } endings[] = {{".csv", {"csv", NULL}},     {".jsonl", {"jsonl", NULL}},
-                   {".npy", {"npy", "omni"}},   {".json", {"sglang", "sglang"}},
-                   {".yaml", {NULL, "trtllm"}}, {".yml", {NULL, "trtllm"}}};
-    const char *ending = strrchr(path, '.');
-    for (size_t i = 0; ending != NULL && i < sizeof(endings) / sizeof(endings[0]); i++) {
-        if (strcmp(ending, endings[i].ending) == 0) {
-            return eplb_format_find(endings[i].formats[is_placement ? 1 : 0]);
-        }
-    }
-    return NULL;
-}
-
-static void choose_target(conversion *self)
-{
-    if (self->to == NULL) {
-        self->to = format_of_ending(self->values->out, self->is_placement);
-    }
-    if (self->to == NULL) {
-        self->to = eplb_format_find(self->is_placement ? "sglang" : "jsonl");
-    }
-}
-
 int convert_find_kind(conversion *self)
 {
     int exit_code = find_formats(self);
@@ -146,6 +118,8 @@ int convert_find_kind(conversion *self)
     if (counts && placement && look(self, &error) != EPLB_OK) {
         return fail(&error);
     }
-    choose_target(self);
+    if (!self->is_placement && self->values->gpus > 0) {
+        return usage_error(convert_command.name, "--gpus is for placements: counts have none");
+    }
     return EXIT_DONE;
 }

@@ -222,6 +222,13 @@ static void what_is_not_clear_is_refused(void **state)
         {"convert empty_slot --what placement --gpus 2 --to sglang --dense-layers none --out out",
          1, "empty_slot: layer 0: slot 3 of GPU 1 is empty"},
         {"convert log --experts 9 --out out", 1, "8 counts, expected 9"},
+        {"convert log --gpus 4 --out out", 2, "--gpus is for placements"},
+        {"convert log --out out.npz", 2, "--out 'out.npz': counts are not written as .npz: --to"},
+        {"convert log --out out.yaml", 2, "counts are not written as .yaml: --to FORMAT says as"},
+        {"convert sglang --gpus 4 --dense-layers 0 --out out.csv", 2,
+         "--out 'out.csv': placements are not written as .csv: --to FORMAT says as what"},
+        {"convert log --out out.csv.gz", 2, "files are not compressed: give --out - and pipe it"},
+        {"convert log --to csv --out out.zst", 2, "--out 'out.zst': files are not compressed"},
     };
     write_log(*state, "log.csv");
     write_log(*state, "log2");
