@@ -24,9 +24,6 @@ typedef struct conversion {
 /* Finds out whether the files are counts or a placement. Returns an exit code, with a message. */
 int convert_find_kind(conversion *self);
 
-/* Finds the format to write. Returns an exit code, with a message. */
-int convert_find_target(conversion *self);
-
 /* Convert, and say what was written. Return an exit code, with a message. */
 int convert_counts(conversion *self);
 int convert_placement(const conversion *self);

@@ -7,6 +7,7 @@
 #include "convert.h"
 #include "formats.h"
 #include "message.h"
+#include "output_format.h"
 
 /* By the number of --what. */
 static const uint32_t reads[] = {EPLB_FORMAT_READS_COUNTS, EPLB_FORMAT_READS_PLACEMENT};
@@ -82,6 +83,11 @@ static eplb_status look(conversion *self, eplb_error *error)
     }
     const char *shown = self->values->files.items[0];
     bool fits[KINDS] = {names[0][0] != '\0', names[1][0] != '\0'};
+    if (fits[WHAT_COUNTS] && fits[WHAT_PLACEMENT]) {
+        const char *out = self->values->out;
+        fits[WHAT_COUNTS] = self->to != NULL || !is_name_of_other(out, false);
+        fits[WHAT_PLACEMENT] = self->to != NULL || !is_name_of_other(out, true);
+    }
     if (fits[WHAT_COUNTS] && fits[WHAT_PLACEMENT]) {
         return eplb_error_set(error, EPLB_ERROR_PARSE,
                               "%.200s: the content fits counts (%s) and a placement (%s): say "

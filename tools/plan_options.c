@@ -136,7 +136,11 @@ static const option options[] = {
      OPTION_INT, AT(threads), 1, 256, NULL},
     {"out", "FILE", "file to write the placement to; - is standard output", OPTION_OUTPUT, AT(out),
      0, 0, NULL},
-    {"to", "FORMAT", "format of that file (default sglang)", OPTION_TEXT, AT(to), 0, 0, NULL},
+    {"to", "FORMAT",
+     "format of that file (default: the one that its name's ending stands for, which is .json "
+     "(sglang), .yaml (trtllm) or .npy (omni); else sglang, but for names of other kinds of files, "
+     "such as .npz)",
+     OPTION_TEXT, AT(to), 0, 0, NULL},
     {"weights", "FILE",
      "file to write the best weights of replicas to, for the sum of the scenarios: CSV of layer, "
      "slot, gpu, expert, weight; - is standard output",

@@ -314,6 +314,27 @@ static void the_ending_of_the_name_says_the_format(void **state)
     }
 }
 
+/* Which content alone does not say: counts have no YAML, and placements no CSV. */
+static void the_ending_of_the_name_says_what_is_read(void **state)
+{
+    static const char *const lines[][2] = {
+        {"convert list --out x.csv", "counts"},
+        {"convert list --out x.jsonl", "counts"},
+        {"convert list --gpus 2 --dense-layers none --out x.yaml", "placement"},
+    };
+    static const refusal open = {"convert list --out out.json", 1,
+                                 "fits counts (lmdeploy) and a placement (vllm): say which"};
+    test_write_text(test_join(*state, "list").text, "[[0,1,2,0],[2,1,0,1]]");
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        char line[200];
+        snprintf(line, sizeof(line), "%s --json", lines[i][0]);
+        cJSON *document = run_json(*state, line, 0);
+        assert_string_equal(json_text(document, "what"), lines[i][1]);
+        cJSON_Delete(document);
+    }
+    assert_refused(*state, &open);
+}
+
 static void the_last_line_says_what_loads_the_file(void **state)
 {
     static const char *const lines[][2] = {
@@ -434,6 +455,7 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(layers_that_have_rows_are_not_dense),
           IN_DIRECTORY(maps_without_all_moe_layers_are_refused),
           IN_DIRECTORY(the_ending_of_the_name_says_the_format),
+          IN_DIRECTORY(the_ending_of_the_name_says_what_is_read),
           IN_DIRECTORY(the_last_line_says_what_loads_the_file),
           IN_DIRECTORY(standard_output_gets_the_file_and_nothing_else),
           IN_DIRECTORY(output_that_does_not_get_out_fails), IN_DIRECTORY(a_file_may_become_itself),

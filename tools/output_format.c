@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The format to write: what --to says, else what the ending of --out stands for. */
+#include "output_format.h"
+
 #include <string.h>
 
-#include "convert.h"
 #include "message.h"
 
 /* What a name's ending stands for. */
@@ -37,29 +37,36 @@ static bool ends_with(const char *text, const char *end)
     return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
 }
 
-/* A file whose name says something else would be taken for that. */
-int convert_find_target(conversion *self)
+bool is_name_of_other(const char *path, bool is_placement)
 {
-    const char *out = self->values->out;
-    if (ends_with(out, ".gz") || ends_with(out, ".zst")) {
-        return usage_error(convert_command.name,
+    const ending *found = find_ending(path);
+    return found != NULL && (is_placement ? found->placement == NULL && found->counts != NULL
+                                          : found->counts == NULL && found->placement != NULL);
+}
+
+/* A file whose name says something else would be taken for that. */
+int find_output_format(const char *command, const char *path, bool is_placement,
+                       const eplb_format **format)
+{
+    if (ends_with(path, ".gz") || ends_with(path, ".zst")) {
+        return usage_error(command,
                            "--out '%s': files are not compressed: give --out - and pipe it into "
                            "gzip or zstd",
-                           out);
+                           path);
     }
-    if (self->to != NULL) {
+    if (*format != NULL) {
         return EXIT_DONE;
     }
-    const ending *found = find_ending(out);
-    const char *format = self->is_placement ? "sglang" : "jsonl";
+    const ending *found = find_ending(path);
+    const char *name = is_placement ? "sglang" : "jsonl";
     if (found != NULL) {
-        format = self->is_placement ? found->placement : found->counts;
+        name = is_placement ? found->placement : found->counts;
     }
-    if (format == NULL) {
-        return usage_error(convert_command.name,
-                           "--out '%s': %s are not written as %s: --to FORMAT says as what", out,
-                           self->is_placement ? "placements" : "counts", found->text);
+    if (name == NULL) {
+        return usage_error(command,
+                           "--out '%s': %s are not written as %s: --to FORMAT says as what", path,
+                           is_placement ? "placements" : "counts", found->text);
     }
-    self->to = eplb_format_find(format);
+    *format = eplb_format_find(name);
     return EXIT_DONE;
 }
