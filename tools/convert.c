@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "message.h"
 #include "output.h"
+#include "output_format.h"
 
 /* The files as one source: their paths joined by commas. */
 static bool join_files(conversion *self)
@@ -49,6 +50,10 @@ static int run(conversion *self)
     int exit_code = open_files(self);
     if (exit_code == EXIT_DONE) {
         exit_code = convert_find_kind(self);
+    }
+    if (exit_code == EXIT_DONE) {
+        exit_code = find_output_format(convert_command.name, self->values->out, self->is_placement,
+                                       &self->to);
     }
     if (exit_code == EXIT_DONE) {
         exit_code = self->is_placement ? convert_placement(self) : convert_counts(self);

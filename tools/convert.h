@@ -21,8 +21,7 @@ typedef struct conversion {
     const eplb_format *to;
 } conversion;
 
-/* Finds out whether the files are counts or a placement, and the formats. Returns an exit code,
- * with a message. */
+/* Finds out whether the files are counts or a placement. Returns an exit code, with a message. */
 int convert_find_kind(conversion *self);
 
 /* Convert, and say what was written. Return an exit code, with a message. */

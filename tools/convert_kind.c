@@ -7,6 +7,7 @@
 #include "convert.h"
 #include "formats.h"
 #include "message.h"
+#include "output_format.h"
 
 /* By the number of --what. */
 static const uint32_t reads[] = {EPLB_FORMAT_READS_COUNTS, EPLB_FORMAT_READS_PLACEMENT};
@@ -83,6 +84,11 @@ static eplb_status look(conversion *self, eplb_error *error)
     const char *shown = self->values->files.items[0];
     bool fits[KINDS] = {names[0][0] != '\0', names[1][0] != '\0'};
     if (fits[WHAT_COUNTS] && fits[WHAT_PLACEMENT]) {
+        const char *out = self->values->out;
+        fits[WHAT_COUNTS] = self->to != NULL || !is_name_of_other(out, false);
+        fits[WHAT_PLACEMENT] = self->to != NULL || !is_name_of_other(out, true);
+    }
+    if (fits[WHAT_COUNTS] && fits[WHAT_PLACEMENT]) {
         return eplb_error_set(error, EPLB_ERROR_PARSE,
                               "%.200s: the content fits counts (%s) and a placement (%s): say "
                               "which with --what or --from",
@@ -96,34 +102,6 @@ static eplb_status look(conversion *self, eplb_error *error)
     }
     self->is_placement = fits[WHAT_PLACEMENT];
     return EPLB_OK;
-}
-
-/* The format that a name's ending stands for; NULL: none. */
-static const eplb_format *format_of_ending(const char *path, bool is_placement)
-{
-    static const struct {
-        const char *ending;
-        const char *formats[KINDS];
-    } endings[] = {{".csv", {"csv", NULL}},     {".jsonl", {"jsonl", NULL}},
-                   {".npy", {"npy", "omni"}},   {".json", {"sglang", "sglang"}},
-                   {".yaml", {NULL, "trtllm"}}, {".yml", {NULL, "trtllm"}}};
-    const char *ending = strrchr(path, '.');
-    for (size_t i = 0; ending != NULL && i < sizeof(endings) / sizeof(endings[0]); i++) {
-        if (strcmp(ending, endings[i].ending) == 0) {
-            return eplb_format_find(endings[i].formats[is_placement ? 1 : 0]);
-        }
-    }
-    return NULL;
-}
-
-static void choose_target(conversion *self)
-{
-    if (self->to == NULL) {
-        self->to = format_of_ending(self->values->out, self->is_placement);
-    }
-    if (self->to == NULL) {
-        self->to = eplb_format_find(self->is_placement ? "sglang" : "jsonl");
-    }
 }
 
 int convert_find_kind(conversion *self)
@@ -146,6 +124,8 @@ int convert_find_kind(conversion *self)
     if (counts && placement && look(self, &error) != EPLB_OK) {
         return fail(&error);
     }
-    choose_target(self);
+    if (!self->is_placement && self->values->gpus > 0) {
+        return usage_error(convert_command.name, "--gpus is for placements: counts have none");
+    }
     return EXIT_DONE;
 }

@@ -3,10 +3,12 @@
 #include <stdio.h>
 
 #include "convert.h"
+#include "line.h"
 #include "message.h"
 #include "output.h"
+#include "wrap.h"
 
-/* One line of the table. */
+/* What a format may do. */
 typedef struct ability {
     const char *what;
     uint32_t reads;
@@ -19,43 +21,58 @@ static const ability abilities[] = {
 };
 #define ABILITIES (sizeof(abilities) / sizeof(abilities[0]))
 
-static void print_line(const eplb_format *format, const ability *what)
+static const char *words_for(const eplb_format *format, const ability *what)
 {
-    uint32_t flags = eplb_format_flags(format);
-    bool reads = (flags & what->reads) != 0;
-    bool writes = (flags & what->writes) != 0;
-    char engine[100];
-    const char *change = eplb_format_change(format);
-    snprintf(engine, sizeof(engine), "%s%s%s%s", eplb_format_engine(format),
-             (flags & EPLB_FORMAT_OPEN) != 0 ? ", open" : "", change[0] != '\0' ? ": " : "",
-             change);
-    printf("%-12s %-10s %-11s %-48s %s\n", eplb_format_name(format), what->what,
-           reads && writes ? "read, write"
-           : reads         ? "read"
-                           : "write",
-           engine, eplb_format_recognised_by(format));
+    bool reads = (eplb_format_flags(format) & what->reads) != 0;
+    bool writes = (eplb_format_flags(format) & what->writes) != 0;
+    return reads && writes ? "read, write" : reads ? "read" : writes ? "write" : "-";
+}
+
+static bool is_open(const eplb_format *format)
+{
+    return (eplb_format_flags(format) & EPLB_FORMAT_OPEN) != 0;
+}
+
+/* Cells of the table but the last, which is wrapped. */
+#define CELLS "%-13s%-12s%-12s%-14s"
+
+static void print_line(const eplb_format *format)
+{
+    char engine[32];
+    snprintf(engine, sizeof(engine), "%s%s", eplb_format_engine(format),
+             is_open(format) ? ", open" : "");
+    int column = printf(CELLS, eplb_format_name(format), words_for(format, &abilities[0]),
+                        words_for(format, &abilities[1]), engine);
+    write_wrapped(stdout, eplb_format_recognised_by(format), column, column);
+}
+
+/* The changes that are public. */
+static void print_changes(void)
+{
+    char text[512];
+    line changes = line_begin(text, sizeof(text));
+    line_add(&changes, "open: known only from a change that its engine has not merged");
+    const char *separator = ":";
+    for (size_t i = 0; eplb_format_at(i) != NULL; i++) {
+        const eplb_format *format = eplb_format_at(i);
+        if (eplb_format_change(format)[0] != '\0') {
+            line_add(&changes, "%s %s of %s", separator, eplb_format_name(format),
+                     eplb_format_change(format));
+            separator = ",";
+        }
+    }
+    write_wrapped(stdout, text, 0, 0);
 }
 
 static int print_table(void)
 {
-    printf("%-12s %-10s %-11s %-48s %s\n", "FORMAT", "WHAT", "THIS BUILD", "ENGINE",
-           "RECOGNISED BY");
+    printf(CELLS "%s\n", "FORMAT", "COUNTS", "PLACEMENT", "ENGINE", "RECOGNISED BY");
     for (size_t i = 0; eplb_format_at(i) != NULL; i++) {
-        const eplb_format *format = eplb_format_at(i);
-        bool any = false;
-        for (size_t a = 0; a < ABILITIES; a++) {
-            if ((eplb_format_flags(format) & (abilities[a].reads | abilities[a].writes)) != 0) {
-                print_line(format, &abilities[a]);
-                any = true;
-            }
-        }
-        if (!any) {
-            printf("%-12s %-10s %-11s %-48s %s\n", eplb_format_name(format), "-", "nothing",
-                   eplb_format_engine(format), eplb_format_recognised_by(format));
-        }
+        print_line(eplb_format_at(i));
     }
-    puts("\nopen: known only from a change that its engine has not merged. gzip and zstd are "
-         "unpacked\nwhere the build has them.");
+    putchar('\n');
+    print_changes();
+    puts("What this build reads and writes; where it has gzip and zstd, files may be compressed.");
     return output_finish(EXIT_DONE);
 }
 
@@ -67,7 +84,7 @@ static cJSON *describe(const eplb_format *format)
     cJSON_AddStringToObject(object, "description", eplb_format_description(format));
     cJSON_AddStringToObject(object, "engine", eplb_format_engine(format));
     cJSON_AddStringToObject(object, "recognised_by", eplb_format_recognised_by(format));
-    cJSON_AddStringToObject(object, "state", (flags & EPLB_FORMAT_OPEN) != 0 ? "open" : "released");
+    cJSON_AddStringToObject(object, "state", is_open(format) ? "open" : "released");
     if (eplb_format_change(format)[0] != '\0') {
         cJSON_AddStringToObject(object, "change", eplb_format_change(format));
     } else {

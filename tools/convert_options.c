@@ -13,11 +13,13 @@
 static const char *const kinds[] = {"counts", "placement", NULL};
 
 static const option options[] = {
-    {"out", "FILE", "file to write; - is standard output", OPTION_TEXT, AT(out), 0, 0, NULL},
+    {"out", "FILE", "file to write; - is standard output", OPTION_OUTPUT, AT(out), 0, 0, NULL},
     {"to", "FORMAT",
      "format to write (default: the one that the ending of --out stands for, which is .csv, "
      ".jsonl, .npy or .json (sglang) for counts and .json (sglang), .yaml (trtllm) or .npy (omni) "
-     "for placements; else jsonl for counts and sglang for placements)",
+     "for placements; else jsonl for counts and sglang for placements, but for names of other "
+     "kinds "
+     "of files, such as .npz)",
      OPTION_TEXT, AT(to), 0, 0, NULL},
     {"from", "FORMAT", "format of the files (default: recognised by content)", OPTION_TEXT,
      AT(from), 0, 0, NULL},

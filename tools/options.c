@@ -215,6 +215,15 @@ static int parse_sizes(const parser *self, const option *opt, const char *text, 
     return status;
 }
 
+/* Who names standard output in another way wants the same: the report elsewhere. */
+static int parse_output(const parser *self, const option *opt, const char *text,
+                        const char **target)
+{
+    bool is_standard = strcmp(text, "/dev/stdout") == 0 || strcmp(text, "/dev/fd/1") == 0 ||
+                       strcmp(text, "/proc/self/fd/1") == 0;
+    return parse_text(self, opt, is_standard ? "-" : text, target);
+}
+
 static int set_value(const parser *self, const option *opt, const char *text)
 {
     void *target = self->values + opt->target;
@@ -234,6 +243,8 @@ static int set_value(const parser *self, const option *opt, const char *text)
         return parse_choice(self, opt, text, target);
     case OPTION_TEXT:
         return parse_text(self, opt, text, target);
+    case OPTION_OUTPUT:
+        return parse_output(self, opt, text, target);
     case OPTION_TEXTS:
         return append_text(self, opt, text, target);
     case OPTION_IDS:

@@ -21,6 +21,7 @@ typedef enum option_kind {
     OPTION_AMOUNT, /* double in minimum..maximum */
     OPTION_CHOICE, /* int32_t, an index into `choices` */
     OPTION_TEXT,   /* const char *, not empty */
+    OPTION_OUTPUT, /* const char *, a file to write; "-" where it names standard output */
     OPTION_TEXTS,  /* text_list; may be given more than once */
     OPTION_IDS,    /* id_list in minimum..maximum, such as 0-2,60 or 8-64x2, or none */
     OPTION_SIZE,   /* int64_t, bytes such as 80GiB, above 0 where minimum is 1 */

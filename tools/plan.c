@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "message.h"
 #include "output.h"
+#include "output_format.h"
 #include "pins.h"
 #include "plan_options.h"
 #include "plan_rebalance.h"
@@ -47,12 +48,13 @@ typedef struct plan_job {
 static int find_formats(plan_job *self)
 {
     const plan_values *values = self->values;
-    const char *to = values->to != NULL ? values->to : "sglang";
-    int exit_code =
-        find_format(plan_command.name, "from", values->from, EPLB_FORMAT_READS_COUNTS, &self->from);
-    return exit_code == EXIT_DONE
-               ? find_format(plan_command.name, "to", to, EPLB_FORMAT_WRITES_PLACEMENT, &self->to)
-               : exit_code;
+    const char *name = plan_command.name;
+    const char *out = values->out != NULL ? values->out : "-";
+    int exit_code = find_format(name, "from", values->from, EPLB_FORMAT_READS_COUNTS, &self->from);
+    if (exit_code == EXIT_DONE) {
+        exit_code = find_format(name, "to", values->to, EPLB_FORMAT_WRITES_PLACEMENT, &self->to);
+    }
+    return exit_code == EXIT_DONE ? find_output_format(name, out, true, &self->to) : exit_code;
 }
 
 /* A contradiction is found before logs are read, which may take long. */

@@ -134,13 +134,17 @@ static const option options[] = {
      "threads that plan (default: the processors online, at most 8); the plan does not depend on "
      "it",
      OPTION_INT, AT(threads), 1, 256, NULL},
-    {"out", "FILE", "file to write the placement to; - is standard output", OPTION_TEXT, AT(out), 0,
-     0, NULL},
-    {"to", "FORMAT", "format of that file (default sglang)", OPTION_TEXT, AT(to), 0, 0, NULL},
+    {"out", "FILE", "file to write the placement to; - is standard output", OPTION_OUTPUT, AT(out),
+     0, 0, NULL},
+    {"to", "FORMAT",
+     "format of that file (default: the one that its name's ending stands for, which is .json "
+     "(sglang), .yaml (trtllm) or .npy (omni); else sglang, but for names of other kinds of files, "
+     "such as .npz)",
+     OPTION_TEXT, AT(to), 0, 0, NULL},
     {"weights", "FILE",
      "file to write the best weights of replicas to, for the sum of the scenarios: CSV of layer, "
      "slot, gpu, expert, weight; - is standard output",
-     OPTION_TEXT, AT(weights), 0, 0, NULL},
+     OPTION_OUTPUT, AT(weights), 0, 0, NULL},
     {"json", NULL, "print one JSON document instead of the table", OPTION_FLAG, AT(json), 0, 0,
      NULL},
     {"detailed-exitcode", NULL,

@@ -56,7 +56,7 @@ static const option options[] = {
      "of the log; sglang is its logical_count as JSON, with zero rows for the layers before "
      "--first-layer (default jsonl)",
      OPTION_CHOICE, AT(format), 0, 0, log_formats},
-    {"out", "FILE", "file to write; - is standard output (default)", OPTION_TEXT, AT(out), 0, 0,
+    {"out", "FILE", "file to write; - is standard output (default)", OPTION_OUTPUT, AT(out), 0, 0,
      NULL},
 };
 

@@ -4,9 +4,11 @@
  * to the disk and renames it over the target. Whoever reads the target sees the old file or the new
  * one, never a part, whatever interrupts the writer.
  *
- * A target that exists and is not a regular file (a pipe, /dev/null) is written directly. A target
- * that is a symbolic link keeps the link and replaces what it points to. An existing file's
- * permission bits are kept. Writing to a pipe that nobody reads raises SIGPIPE, as write does.
+ * A target that exists and is not a regular file (a pipe, /dev/null) is written directly, and so is
+ * an open file that is named by its descriptor: /dev/stdout, /dev/stderr, /dev/fd/N and
+ * /proc/self/fd/N, where that file stands. A target that is a symbolic link keeps the link and
+ * replaces what it points to. An existing file's permission bits are kept. Writing to a pipe that
+ * nobody reads raises SIGPIPE, as write does.
  *
  * Threads: a writer belongs to one thread at a time.
  */

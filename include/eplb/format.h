@@ -143,8 +143,9 @@ typedef struct eplb_counts_reader eplb_counts_reader;
  * of the file (a column-major .npy needs a window of steps for each layer and expert, at most 16
  * MiB in all or one step, a snapshot lies in memory whole, of recordings with maps the counts and
  * the map of a step, of a .pt its index, data.pkl, at up to 16 times its size, with a window of 256
- * KiB, and of safetensors all files of a directory are open, with 24 bytes for each tensor; what
- * is compressed takes 1 MiB more, and zstd's window, at most 8 MiB).
+ * KiB, of MindIE's rows that may be sums 64 bytes each, and of safetensors all files of a directory
+ * are open, with 24 bytes for each tensor; what is compressed takes 1 MiB more, and zstd's window,
+ * at most 8 MiB).
  */
 EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks,
                                       const char *path, const eplb_read_options *options,
@@ -153,7 +154,8 @@ EPLB_API eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks
 /*
  * Hands out the next row. Rows come in the order of the file. Those of the same step and layer add
  * up, as in concatenated logs of several ranks (but in CSV the lines of one step and layer that
- * follow each other are one row, and an expert twice in it is an error); what no row has is 0.
+ * follow each other are one row, and an expert twice in it is an error; records of vLLM are of
+ * whole steps, and one that does not come after the step before is an error); what no row has is 0.
  * EPLB_END after the last row, and only when the file was whole, as far as its format tells: until
  * then what was read may be the beginning of a broken file. A CSV file whose last line has no
  * newline may have been cut; that is a warning on the log.

@@ -23,8 +23,8 @@
 
 struct eplb_file_writer {
     eplb_hooks hooks;
-    char *target;    /* as the caller names it, for messages */
-    char *final;     /* where the bytes shall be: links resolved */
+    char *target;    /* as the caller names it */
+    char *final;     /* where the bytes shall be: links resolved; NULL: written directly */
     char *temporary; /* where they are until commit; NULL: written directly */
     int fd;
     bool failed;
@@ -99,22 +99,40 @@ static bool open_temporary(eplb_file_writer *writer)
     return writer->fd >= 0;
 }
 
-static eplb_status open_target(eplb_file_writer *writer, eplb_error *error)
+/* The open file that a path such as /dev/stdout names; -1: it is another path. Opening the path
+ * would begin that file anew, and replacing it would cut off who writes to it, too. */
+static int named_descriptor(const char *path)
 {
-    struct stat existing;
-    bool exists = stat(writer->final, &existing) == 0;
-    if (!exists && errno != ENOENT) {
-        return io_error(error, writer->target, "write");
+    static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) {
+        return STDOUT_FILENO;
     }
-    if (exists && S_ISDIR(existing.st_mode)) {
-        errno = EISDIR;
-        return io_error(error, writer->target, "write");
+    if (strcmp(path, "/dev/stderr") == 0) {
+        return STDERR_FILENO;
     }
-    if (exists && !S_ISREG(existing.st_mode)) {
-        writer->fd = open(writer->final, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-        return writer->fd >= 0 ? EPLB_OK : io_error(error, writer->target, "open");
+    for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+        size_t length = strlen(directories[i]);
+        const char *digits = path + length;
+        size_t count =
+            strncmp(path, directories[i], length) == 0 ? strspn(digits, "0123456789") : 0;
+        if (count > 0 && count < 10 && digits[count] == '\0') {
+            return (int)strtol(digits, NULL, 10);
+        }
     }
-    writer->temporary = copy_text(&writer->hooks, writer->final, NAME_SIZE);
+    return -1;
+}
+
+static eplb_status open_descriptor(eplb_file_writer *writer, int descriptor, eplb_error *error)
+{
+    writer->fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    return writer->fd >= 0 ? EPLB_OK : io_error(error, writer->target, "open");
+}
+
+static eplb_status open_beside(eplb_file_writer *writer, eplb_error *error)
+{
+    writer->final = resolve_path(&writer->hooks, writer->target);
+    writer->temporary =
+        writer->final != NULL ? copy_text(&writer->hooks, writer->final, NAME_SIZE) : NULL;
     if (writer->temporary == NULL) {
         return eplb_out_of_memory(error);
     }
@@ -124,10 +142,33 @@ static eplb_status open_target(eplb_file_writer *writer, eplb_error *error)
         writer->temporary = NULL; /* it names no file of ours */
         return status;
     }
-    if (exists) {
+    return EPLB_OK;
+}
+
+static eplb_status open_target(eplb_file_writer *writer, eplb_error *error)
+{
+    int descriptor = named_descriptor(writer->target);
+    if (descriptor >= 0) {
+        return open_descriptor(writer, descriptor, error);
+    }
+    struct stat existing;
+    bool exists = stat(writer->target, &existing) == 0;
+    if (!exists && errno != ENOENT) {
+        return io_error(error, writer->target, "write");
+    }
+    if (exists && S_ISDIR(existing.st_mode)) {
+        errno = EISDIR;
+        return io_error(error, writer->target, "write");
+    }
+    if (exists && !S_ISREG(existing.st_mode)) {
+        writer->fd = open(writer->target, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        return writer->fd >= 0 ? EPLB_OK : io_error(error, writer->target, "open");
+    }
+    eplb_status status = open_beside(writer, error);
+    if (status == EPLB_OK && exists) {
         (void)fchmod(writer->fd, existing.st_mode & 07777);
     }
-    return EPLB_OK;
+    return status;
 }
 
 eplb_status eplb_file_writer_create(eplb_file_writer **out, const eplb_hooks *hooks,
@@ -147,10 +188,8 @@ eplb_status eplb_file_writer_create(eplb_file_writer **out, const eplb_hooks *ho
     writer->hooks = resolved;
     writer->fd = -1;
     writer->target = copy_text(&resolved, path, 0);
-    writer->final = resolve_path(&resolved, path);
-    eplb_status status = writer->target != NULL && writer->final != NULL
-                             ? open_target(writer, error)
-                             : eplb_out_of_memory(error);
+    eplb_status status =
+        writer->target != NULL ? open_target(writer, error) : eplb_out_of_memory(error);
     if (status != EPLB_OK) {
         eplb_file_writer_destroy(&writer);
         return status;

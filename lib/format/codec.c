@@ -10,7 +10,7 @@ typedef struct codec {
     const char *name;
     const char *magic;
     size_t magic_size;
-    const char *library;
+    const char *library; /* NULL: no build reads it */
     eplb_status (*open)(eplb_stream **stream, eplb_input *packed, eplb_error *error); /* NULL: not
                                                                                        * built in */
 } codec;
@@ -31,7 +31,25 @@ static const codec codecs[] = {
      NULL
 #endif
     },
+    {"xz",
+     "\xfd"
+     "7zXZ\0",
+     6, NULL, NULL},
+    {"bzip2", "BZh91AY&SY", 10, NULL, NULL},
+    {"lz4", "\x04\x22\x4d\x18", 4, NULL, NULL},
 };
+#define LONGEST_MAGIC 10
+
+static eplb_status refuse(const eplb_input *input, const codec *found, eplb_error *error)
+{
+    return found->library != NULL
+               ? eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                                "%s: compressed with %s, and this build is without %s", input->name,
+                                found->name, found->library)
+               : eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                                "%s: compressed with %s, which is not read: unpack it first",
+                                input->name, found->name);
+}
 
 static const codec *find_codec(const eplb_input *input)
 {
@@ -88,15 +106,13 @@ static eplb_status unpack(eplb_input *input, const codec *found, eplb_error *err
 
 eplb_status eplb_codec_wrap(eplb_input *input, eplb_error *error)
 {
-    eplb_status status = eplb_input_need(input, 4, error);
+    eplb_status status = eplb_input_need(input, LONGEST_MAGIC, error);
     const codec *found = status == EPLB_OK ? find_codec(input) : NULL;
     if (found == NULL) {
         return status;
     }
     if (found->open == NULL) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "%s: compressed with %s, and this build is without %s", input->name,
-                              found->name, found->library);
+        return refuse(input, found, error);
     }
     return unpack(input, found, error);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "format/counted_under.h"
+#include "format/likeness.h"
 
 struct eplb_counts_reader {
     eplb_reading reading;
     const eplb_format *format;
     eplb_counted_under fold;
+    eplb_map_likeness likeness;
     eplb_status finished; /* EPLB_OK while rows may come */
 };
 
@@ -27,6 +29,7 @@ eplb_status eplb_counts_open(eplb_counts_reader **out, const eplb_hooks *hooks, 
         eplb_free(&resolved, reader);
         return status;
     }
+    reader->likeness.format = eplb_likeness_find(&reader->reading, EPLB_FORMAT_READS_PLACEMENT);
     status = eplb_counted_under_resolve(&reader->reading, error);
     if (status == EPLB_OK) {
         status = reader->format->counts.open(&reader->reading, error);
@@ -50,8 +53,10 @@ eplb_status eplb_counts_next(eplb_counts_reader *reader, eplb_counts_row *row, e
     if (reader->finished == EPLB_OK) {
         eplb_status status = reader->format->counts.next(&reader->reading, row, error);
         if (status == EPLB_OK) {
+            eplb_map_likeness_add(&reader->likeness, row);
             status = eplb_counted_under_fold(&reader->fold, row, error);
         } else if (status == EPLB_END) {
+            eplb_map_likeness_warn(&reader->likeness, &reader->reading);
             status = eplb_counted_under_finish(&reader->fold, error);
         }
         reader->finished = status;

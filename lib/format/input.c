@@ -180,6 +180,15 @@ bool eplb_input_size(const eplb_input *input, uint64_t *size)
     return true;
 }
 
+eplb_status eplb_input_refuse_stream(const eplb_input *input, const char *what, eplb_error *error)
+{
+    bool is_packed = input->stream != NULL;
+    return eplb_error_set(
+        error, EPLB_ERROR_UNSUPPORTED, "%s: %s cannot be read %s", input->name, what,
+        is_packed ? "while it is compressed: unpack it first, with gunzip or unzstd"
+                  : "from a pipe: give it as a file");
+}
+
 eplb_status eplb_input_seek(eplb_input *input, uint64_t offset, eplb_error *error)
 {
     if (offset >= input->start_offset && offset <= eplb_input_offset(input, input->limit)) {

@@ -65,6 +65,10 @@ eplb_status eplb_input_skip_bom(eplb_input *input, eplb_error *error);
  * compressed file. */
 bool eplb_input_size(const eplb_input *input, uint64_t *size);
 
+/* The error of what needs the size, such as "a zip archive", where eplb_input_size does not tell
+ * it. */
+eplb_status eplb_input_refuse_stream(const eplb_input *input, const char *what, eplb_error *error);
+
 /* Moves the cursor to `offset`; what is in memory is not read again. Only where eplb_input_size
  * tells the size. Lines are not counted from then on. */
 eplb_status eplb_input_seek(eplb_input *input, uint64_t offset, eplb_error *error);

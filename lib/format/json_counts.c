@@ -101,8 +101,7 @@ static eplb_status read_row(json_counts *self, const eplb_read_options *options,
         status = eplb_scan_counts(scanner, &self->row, options->max_experts, error);
     }
     if (status == EPLB_OK) {
-        status =
-            eplb_scan_check_width(scanner, self->row.length, options->experts, &self->width, error);
+        status = eplb_scan_check_width(scanner, self->row.length, options, &self->width, error);
     }
     if (status == EPLB_OK) {
         *row = (eplb_counts_row){.step = self->step,

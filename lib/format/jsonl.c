@@ -104,7 +104,7 @@ static eplb_status check_line(jsonl *self, const eplb_read_options *options, con
                               line->has_layer ? "counts" : "layer");
     }
     eplb_status status =
-        eplb_scan_check_width(scanner, self->row.length, options->experts, &self->width, error);
+        eplb_scan_check_width(scanner, self->row.length, options, &self->width, error);
     return status == EPLB_OK ? eplb_scan_line_end(&self->scanner, error) : status;
 }
 

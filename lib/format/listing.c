@@ -174,6 +174,17 @@ char *eplb_listing_path(const eplb_listing *listing, const char *name)
     return path;
 }
 
+/* Whether that is the suffix, perhaps with that of compressed files behind it. */
+static bool is_suffix(const char *text, const char *suffix)
+{
+    size_t length = strlen(suffix);
+    if (strncmp(text, suffix, length) != 0) {
+        return false;
+    }
+    text += length;
+    return text[0] == '\0' || strcmp(text, ".gz") == 0 || strcmp(text, ".zst") == 0;
+}
+
 bool eplb_listing_number(const char *name, const char *prefix, const char *suffix, int32_t *number)
 {
     size_t length = strlen(prefix);
@@ -186,7 +197,7 @@ bool eplb_listing_number(const char *name, const char *prefix, const char *suffi
         value = 10 * value + (*next - '0');
     }
     *number = (int32_t)value;
-    return value <= INT32_MAX && strcmp(next, suffix) == 0;
+    return value <= INT32_MAX && is_suffix(next, suffix);
 }
 
 bool eplb_is_directory(const char *path)

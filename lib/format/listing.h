@@ -25,7 +25,8 @@ void eplb_listing_clear(eplb_listing *listing);
 /* The path of one of its names, to be freed; NULL without memory. */
 char *eplb_listing_path(const eplb_listing *listing, const char *name);
 
-/* Whether a name is `prefix`, a number in decimal digits (0..INT32_MAX) and `suffix`. */
+/* Whether a name is `prefix`, a number in decimal digits (0..INT32_MAX) and `suffix`, which .gz or
+ * .zst may follow. */
 bool eplb_listing_number(const char *name, const char *prefix, const char *suffix, int32_t *number);
 
 bool eplb_is_directory(const char *path);

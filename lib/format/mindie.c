@@ -9,8 +9,13 @@
 
 #include "base/memory.h"
 #include "format/mindie_config.h"
+#include "format/mindie_growth.h"
 #include "format/mindie_ranks.h"
+#include "format/options.h"
 #include "format/quote.h"
+#include "format/warn.h"
+
+#define NO_CONFIG "sums of several iterations need a " EPLB_MINDIE_CONFIG " with num_moe_layers"
 
 enum { PHASES = 2 };
 
@@ -24,6 +29,7 @@ typedef struct mindie {
     int32_t layers;            /* of the steps that were read; 0 before the end of the first */
     int64_t step;
     int32_t layer;
+    eplb_mindie_growth growth; /* of the phase, where there is no config */
 } mindie;
 
 static bool has_phase(const eplb_listing *listing, const char *phase)
@@ -67,7 +73,7 @@ static bool is_rank_too_large(const char *name)
     const char *digits = strchr(name, '_');
     size_t count = digits != NULL ? strspn(digits + 1, "0123456789") : 0;
     int32_t rank;
-    return count > 0 && strcmp(digits + 1 + count, ".csv") == 0 &&
+    return count > 0 && strncmp(digits + 1 + count, ".csv", 4) == 0 &&
            !eplb_mindie_rank_of(name, phases[0], &rank) &&
            !eplb_mindie_rank_of(name, phases[1], &rank);
 }
@@ -155,14 +161,32 @@ static eplb_status check_width(mindie *self, const eplb_reading *reading, eplb_e
     if (expected == 0 || expected == self->width) {
         return EPLB_OK;
     }
-    const char *source = given > 0                  ? "as was given"
-                         : self->config.experts > 0 ? "num_of_experts of " EPLB_MINDIE_CONFIG
-                                                    : "as in prefill";
+    const char *source =
+        reading->options.counted_under != NULL ? eplb_words_for_width(&reading->options)
+        : given > 0 ? "as was given: those of slots need the placement that they were counted under"
+        : self->config.experts > 0
+            ? "num_of_experts of " EPLB_MINDIE_CONFIG
+              ": those of slots need the placement that they were counted under"
+            : "as in prefill: those of slots need the placement that they were counted under";
     return eplb_error_set(error, EPLB_ERROR_DATA,
-                          "%s: %s: %d ranks of %d columns are %d counts a layer, expected %d, %s: "
-                          "those of slots need the placement that they were counted under",
+                          "%s: %s: %d ranks of %d columns are %d counts a layer, expected %d, %s",
                           reading->input.name, phases[self->phase - 1], ranks->count,
                           ranks->columns, self->width, expected, source);
+}
+
+/* Rows that grow are most likely sums, but counts may: who reads them must know. */
+static void warn_of_growth(mindie *self, const eplb_reading *reading)
+{
+    int32_t rows = self->growth.rows;
+    int32_t layers = eplb_mindie_growth_layers(&self->growth);
+    if (layers > 0) {
+        eplb_warn(&reading->hooks,
+                  "%s: %s: %d rows, which look like sums of %d iterations of %d layer%s, but are "
+                  "taken for %d layers: " NO_CONFIG,
+                  reading->input.name, phases[self->phase - 1], rows, rows / layers, layers,
+                  layers == 1 ? "" : "s", rows);
+    }
+    eplb_mindie_growth_clear(&self->growth, &reading->hooks);
 }
 
 /* Makes sure that the phase that ended had whole steps, and goes on to the next step. */
@@ -177,8 +201,10 @@ static eplb_status finish_phase(mindie *self, const eplb_reading *reading, eplb_
                               reading->input.name, phase, (long long)self->ranks.rows, self->layer,
                               self->config.layers);
     }
+    warn_of_growth(self, reading);
     if (!is_cumulative && self->layers > 0 && self->layers != self->layer) {
-        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: %s: %d layers, but %d in prefill",
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "%s: %s: %d layers, but %d in prefill: " NO_CONFIG,
                               reading->input.name, phase, self->layer, self->layers);
     }
     self->layers = self->layer;
@@ -188,13 +214,44 @@ static eplb_status finish_phase(mindie *self, const eplb_reading *reading, eplb_
     return open_phase(self, reading, error);
 }
 
+static bool has_tokens(const eplb_counts_buffer *row)
+{
+    for (int32_t i = 0; i < row->length; i++) {
+        if (row->values[i] > 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Layers of an iteration that a configuration tells are within the limits. */
 static eplb_status check_layer(const mindie *self, const eplb_reading *reading, eplb_error *error)
 {
-    int32_t limit = reading->options.max_layers;
-    return self->layer < limit
+    const eplb_placement *under = reading->options.counted_under;
+    const char *name = reading->input.name;
+    const char *phase = phases[self->phase - 1];
+    if (self->layer == reading->options.max_layers) {
+        return eplb_error_set(error, EPLB_ERROR_LIMIT,
+                              "%s: %s: layer %d: more than %d layers: " NO_CONFIG, name, phase,
+                              self->layer, self->layer);
+    }
+    if (self->config.layers == 0 && under != NULL && self->layer >= eplb_placement_layers(under) &&
+        has_tokens(&self->ranks.row)) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "%s: %s: layer %d: not in the placement that it was counted under, "
+                              "which has %d: " NO_CONFIG,
+                              name, phase, self->layer, eplb_placement_layers(under));
+    }
+    return EPLB_OK;
+}
+
+static eplb_status keep_growth(mindie *self, const eplb_reading *reading, eplb_error *error)
+{
+    const eplb_counts_buffer *row = &self->ranks.row;
+    return self->config.layers > 0 ||
+                   eplb_mindie_growth_add(&self->growth, &reading->hooks, row->values, row->length)
                ? EPLB_OK
-               : eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: %s: layer %d: more than %d layers",
-                                reading->input.name, phases[self->phase - 1], self->layer, limit);
+               : eplb_out_of_memory(error);
 }
 
 static void advance(mindie *self)
@@ -223,6 +280,9 @@ static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb
     if (status == EPLB_OK && self->ranks.rows == 1) {
         status = check_width(self, reading, error);
     }
+    if (status == EPLB_OK) {
+        status = keep_growth(self, reading, error);
+    }
     if (status != EPLB_OK) {
         return status;
     }
@@ -239,6 +299,7 @@ static void close_counts(eplb_reading *reading)
     mindie *self = reading->state;
     if (self != NULL) {
         eplb_mindie_ranks_close(&self->ranks);
+        eplb_mindie_growth_clear(&self->growth, &reading->hooks);
         eplb_free(&reading->hooks, self);
     }
 }

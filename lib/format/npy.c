@@ -7,6 +7,7 @@
 #include "format/format.h"
 #include "format/npy_header.h"
 #include "format/npy_write.h"
+#include "format/options.h"
 
 /* Bytes of all windows together, and of one. */
 #define WINDOWS_SIZE ((size_t)16 << 20)
@@ -60,9 +61,9 @@ static eplb_status check_shape(npy *self, const eplb_reading *reading, eplb_erro
     self->layers = (int32_t)shape[0];
     self->experts = (int32_t)shape[1];
     if (reading->options.experts > 0 && self->experts != reading->options.experts) {
-        return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "%s: %d counts a layer, expected %d, the number of experts given",
-                              name, self->experts, reading->options.experts);
+        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: %d counts a layer, expected %d, %s",
+                              name, self->experts, reading->options.experts,
+                              eplb_words_for_width(&reading->options));
     }
     size_t bytes;
     if (!eplb_size_mul(self->steps, shape[0], &self->rows) ||

@@ -52,3 +52,10 @@ eplb_status eplb_read_options_resolve(const eplb_read_options *options, eplb_rea
     resolved->max_slots = smaller(resolved->max_slots, EPLB_MAX_SLOTS);
     return EPLB_OK;
 }
+
+const char *eplb_words_for_width(const eplb_read_options *options)
+{
+    return options->counted_under != NULL
+               ? "the slots of the placement that they were counted under"
+               : "the number of experts given";
+}

@@ -9,4 +9,7 @@
 eplb_status eplb_read_options_resolve(const eplb_read_options *options, eplb_read_options *resolved,
                                       eplb_error *error);
 
+/* What options.experts of a reading is, for messages about rows of another width. */
+const char *eplb_words_for_width(const eplb_read_options *options);
+
 #endif

@@ -2,7 +2,18 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "format/format.h"
+#include "format/likeness.h"
+
+/* Who is asked for the number of GPUs comes back with it, and is to be warned then. */
+static eplb_status finish(const eplb_map *map, const eplb_read_options *options,
+                          const eplb_format *counts, eplb_placement **out, eplb_error *error)
+{
+    eplb_status status = eplb_map_finish(map, options, out, error);
+    if (status != EPLB_ERROR_ARGUMENT) {
+        eplb_warn_of_counts(map, counts);
+    }
+    return status;
+}
 
 eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks *hooks, const char *path,
                                 const eplb_read_options *options, const eplb_format **format,
@@ -19,10 +30,11 @@ eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks *hooks, c
     if (status != EPLB_OK) {
         return status;
     }
+    const eplb_format *counts = eplb_likeness_find(&reading, EPLB_FORMAT_READS_COUNTS);
     eplb_map map = {.hooks = reading.hooks, .name = reading.input.name};
     status = found->placement.read(&reading, &map, error);
     if (status == EPLB_OK) {
-        status = eplb_map_finish(&map, &reading.options, out, error);
+        status = finish(&map, &reading.options, counts, out, error);
     }
     eplb_map_clear(&map);
     eplb_reading_close(&reading);

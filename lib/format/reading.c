@@ -28,27 +28,6 @@ static void add_name(char *names, size_t size, const char *name)
     }
 }
 
-/* Fails with the names of those formats that fit, or of all that might have. */
-static eplb_status not_recognised(const eplb_reading *reading, uint32_t wanted, const char *fitting,
-                                  eplb_error *error)
-{
-    if (fitting[0] != '\0') {
-        return eplb_error_set(error, EPLB_ERROR_PARSE,
-                              "%s: the content fits several formats of %s (%s): say which",
-                              reading->input.name, words_for(wanted), fitting);
-    }
-    char names[200] = "";
-    const eplb_format *format;
-    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
-        if ((format->flags & wanted) != 0) {
-            add_name(names, sizeof(names), format->name);
-        }
-    }
-    return eplb_error_set(error, EPLB_ERROR_PARSE,
-                          "%s: the content is of no known format of %s (%s)", reading->input.name,
-                          words_for(wanted), names);
-}
-
 eplb_probe eplb_reading_probe(const eplb_reading *reading, uint32_t wanted)
 {
     const eplb_input *input = &reading->input;
@@ -60,21 +39,58 @@ eplb_probe eplb_reading_probe(const eplb_reading *reading, uint32_t wanted)
     return probe;
 }
 
-static eplb_status recognise(eplb_reading *reading, uint32_t wanted, const eplb_format **found,
-                             eplb_error *error)
+/* The formats of what is `wanted` that the content fits: how many, their names, and the last. */
+static int find_fitting(const eplb_reading *reading, uint32_t wanted, char *names, size_t size,
+                        const eplb_format **last)
 {
     eplb_probe probe = eplb_reading_probe(reading, wanted);
-    char names[200] = "";
     int count = 0;
     const eplb_format *format;
+    names[0] = '\0';
     for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
         if (eplb_format_has_files(format, wanted) && format->probe(&probe)) {
-            *found = format;
+            *last = format;
             count++;
+            add_name(names, size, format->name);
+        }
+    }
+    return count;
+}
+
+/* Fails with what the content is instead, or the names of all formats that it might have been of.
+ */
+static eplb_status not_recognised(const eplb_reading *reading, uint32_t wanted, eplb_error *error)
+{
+    uint32_t other = wanted ^ (EPLB_FORMAT_READS_COUNTS | EPLB_FORMAT_READS_PLACEMENT);
+    const eplb_format *format;
+    char names[200];
+    if (find_fitting(reading, other, names, sizeof(names), &format) > 0) {
+        return eplb_error_set(error, EPLB_ERROR_PARSE,
+                              "%s: the content is of no known format of %s, but fits %s (%s)",
+                              reading->input.name, words_for(wanted), words_for(other), names);
+    }
+    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
+        if ((format->flags & wanted) != 0) {
             add_name(names, sizeof(names), format->name);
         }
     }
-    return count == 1 ? EPLB_OK : not_recognised(reading, wanted, names, error);
+    return eplb_error_set(error, EPLB_ERROR_PARSE,
+                          "%s: the content is of no known format of %s (%s)", reading->input.name,
+                          words_for(wanted), names);
+}
+
+static eplb_status recognise(eplb_reading *reading, uint32_t wanted, const eplb_format **found,
+                             eplb_error *error)
+{
+    char names[200];
+    int count = find_fitting(reading, wanted, names, sizeof(names), found);
+    if (count == 0) {
+        return not_recognised(reading, wanted, error);
+    }
+    return count == 1 ? EPLB_OK
+                      : eplb_error_set(error, EPLB_ERROR_PARSE,
+                                       "%s: the content fits several formats of %s (%s): say which",
+                                       reading->input.name, words_for(wanted), names);
 }
 
 /* Whoever names the format of a stream gets its first row before the prefix is full. */

@@ -22,9 +22,7 @@ static eplb_status read_length(eplb_safetensors *self, eplb_error *error)
     eplb_input *input = self->input;
     uint64_t size;
     if (!eplb_input_size(input, &size)) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "%s: safetensors cannot be read from a pipe or a compressed file",
-                              input->name);
+        return eplb_input_refuse_stream(input, "a file of safetensors", error);
     }
     eplb_status status = eplb_input_need(input, LENGTH_SIZE, error);
     if (status != EPLB_OK) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers of JSON, one by one and whole rows of counts. */
 #include "format/digits.h"
+#include "format/options.h"
 #include "format/quote.h"
 #include "format/scan_token.h"
 
@@ -262,16 +263,16 @@ eplb_status eplb_scan_ids(eplb_scanner *scanner, eplb_counts_buffer *row, int32_
     return status;
 }
 
-eplb_status eplb_scan_check_width(const eplb_scanner *scanner, int32_t length, int32_t experts,
-                                  int32_t *width, eplb_error *error)
+eplb_status eplb_scan_check_width(const eplb_scanner *scanner, int32_t length,
+                                  const eplb_read_options *options, int32_t *width,
+                                  eplb_error *error)
 {
     if (length == 0) {
         return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no counts");
     }
-    if (experts > 0 && length != experts) {
-        return eplb_scan_fail(scanner, EPLB_ERROR_DATA, error,
-                              "%d counts, expected %d, the number of experts given", length,
-                              experts);
+    if (options->experts > 0 && length != options->experts) {
+        return eplb_scan_fail(scanner, EPLB_ERROR_DATA, error, "%d counts, expected %d, %s", length,
+                              options->experts, eplb_words_for_width(options));
     }
     if (*width > 0 && length != *width) {
         return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "%d counts, expected %d", length,

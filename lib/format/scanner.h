@@ -6,6 +6,8 @@
 #ifndef EPLB_FORMAT_SCANNER_H
 #define EPLB_FORMAT_SCANNER_H
 
+#include <eplb/format.h>
+
 #include "format/counts_buffer.h"
 #include "format/input.h"
 #include "format/number.h"
@@ -90,10 +92,11 @@ eplb_status eplb_scan_bad_number(const eplb_scanner *scanner, eplb_number_class 
 eplb_status eplb_scan_counts(eplb_scanner *scanner, eplb_counts_buffer *row, int32_t limit,
                              eplb_error *error);
 
-/* Makes sure that the row is as wide as those before (*width), or as `experts`, if that is known,
- * and has counts at all. 0 is an unknown width. */
-eplb_status eplb_scan_check_width(const eplb_scanner *scanner, int32_t length, int32_t experts,
-                                  int32_t *width, eplb_error *error);
+/* Makes sure that the row is as wide as those before (*width), or as options->experts, if that is
+ * known, and has counts at all. 0 is an unknown width. */
+eplb_status eplb_scan_check_width(const eplb_scanner *scanner, int32_t length,
+                                  const eplb_read_options *options, int32_t *width,
+                                  eplb_error *error);
 
 /* Reads a row of a map in the same way: ids below `experts`, or -1 for an empty slot. An id beyond
  * is `beyond`. */

@@ -5,6 +5,7 @@
  * does not have yet are zeros: those are left out, and a step's number is its place in the buffer.
  */
 #include "base/memory.h"
+#include "format/options.h"
 #include "format/sglang_pt.h"
 
 static const char key[] = "key 'logical_count'";
@@ -110,10 +111,9 @@ eplb_status eplb_sglang_stat_open(eplb_reading *reading, const eplb_pickle_value
     const size_t *shape = self->tensor.shape + (self->tensor.dimensions - 2);
     self->steps = self->tensor.dimensions == 3 ? self->tensor.shape[0] : 1;
     if (reading->options.experts > 0 && shape[1] != (size_t)reading->options.experts) {
-        return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "%s: %s: %zu counts a layer, expected %d, the number of experts "
-                              "given",
-                              reading->input.name, key, shape[1], reading->options.experts);
+        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: %s: %zu counts a layer, expected %d, %s",
+                              reading->input.name, key, shape[1], reading->options.experts,
+                              eplb_words_for_width(&reading->options));
     }
     status =
         eplb_sglang_pt_shape(reading, key, shape[0], shape[1], reading->options.max_experts, error);

@@ -191,6 +191,21 @@ static eplb_status make_room(eplb_slot_step *self, const eplb_hooks *hooks, eplb
     return self->folded != NULL ? EPLB_OK : eplb_out_of_memory(error);
 }
 
+/* A record has the loads of all ranks in a step. A second one of the same step, or of an earlier
+ * one, is of another run: its counts are no part of that step. */
+static eplb_status check_order(eplb_slot_step *self, const eplb_scanner *scanner, eplb_error *error)
+{
+    if (self->has_previous && self->step <= self->previous) {
+        return eplb_scan_fail(scanner, EPLB_ERROR_DATA, error,
+                              "comes after step %lld: steps ascend in the log of one run: give "
+                              "logs that were joined as files of their own",
+                              (long long)self->previous);
+    }
+    self->has_previous = true;
+    self->previous = self->step;
+    return EPLB_OK;
+}
+
 eplb_status eplb_slot_step_end(eplb_slot_step *self, eplb_scanner *scanner,
                                const eplb_reading *reading, eplb_error *error)
 {
@@ -202,6 +217,9 @@ eplb_status eplb_slot_step_end(eplb_slot_step *self, eplb_scanner *scanner,
     eplb_status status = check_shape(self, scanner, error);
     if (status == EPLB_OK) {
         status = check_experts(self, scanner, reading->logical_experts, error);
+    }
+    if (status == EPLB_OK && !self->map_only) {
+        status = check_order(self, scanner, error);
     }
     return status == EPLB_OK && !self->map_only ? make_room(self, &reading->hooks, error) : status;
 }

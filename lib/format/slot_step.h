@@ -24,6 +24,8 @@ typedef struct eplb_slot_step {
     bool has_counts;
     bool has_map;
     int64_t step;
+    bool has_previous; /* a step came before: of this number */
+    int64_t previous;
     eplb_slot_matrix counts;
     eplb_slot_matrix map;   /* experts, -1 for an empty slot */
     eplb_counts_buffer row; /* that is being read */

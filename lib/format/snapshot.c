@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "format/format.h"
 #include "format/number.h"
+#include "format/options.h"
 
 typedef struct snapshot_counts {
     eplb_snapshot *snapshot;
@@ -57,9 +58,9 @@ static eplb_status check_shape(const snapshot_counts *self, const eplb_reading *
                               self->info.experts, options->max_layers - 1, options->max_experts);
     }
     if (options->experts > 0 && self->info.experts != options->experts) {
-        return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "%s: %d counts a layer, expected %d, the number of experts given",
-                              name, self->info.experts, options->experts);
+        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: %d counts a layer, expected %d, %s",
+                              name, self->info.experts, options->experts,
+                              eplb_words_for_width(options));
     }
     return EPLB_OK;
 }

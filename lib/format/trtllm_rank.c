@@ -2,6 +2,7 @@
 #include "format/trtllm_rank.h"
 
 #include "format/one_model.h"
+#include "format/options.h"
 
 /* What the header's tensors are checked against. */
 typedef struct heading {
@@ -63,11 +64,9 @@ static eplb_status check_shape(const eplb_scanner *scanner, const eplb_tensor_in
     if (options->experts > 0 && info->shape[0] != (uint64_t)options->experts) {
         bool folds = options->counted_under != NULL;
         return eplb_tensor_fail(
-            scanner, info, EPLB_ERROR_DATA, error, "%llu counts, expected %d, %s",
-            (unsigned long long)info->shape[0], options->experts,
-            folds ? "the slots of the placement that they were counted under"
-                  : "the number of experts given; counts of slots need the placement that they "
-                    "were counted under");
+            scanner, info, EPLB_ERROR_DATA, error, "%llu counts, expected %d, %s%s",
+            (unsigned long long)info->shape[0], options->experts, eplb_words_for_width(options),
+            folds ? "" : "; counts of slots need the placement that they were counted under");
     }
     return EPLB_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "format/options.h"
 #include "format/quote.h"
 #include "format/safetensors.h"
 
@@ -146,9 +147,8 @@ static eplb_status check_shape(const vllm_load *self, const eplb_reading *readin
     }
     if (options->experts > 0 && experts != (uint64_t)options->experts) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "%s: '%s': %llu counts a layer, expected %d, the number of experts "
-                              "given",
-                              name, model.text, experts, options->experts);
+                              "%s: '%s': %llu counts a layer, expected %d, %s", name, model.text,
+                              experts, options->experts, eplb_words_for_width(options));
     }
     return EPLB_OK;
 }

@@ -145,9 +145,7 @@ eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *in
     *zip = (eplb_zip){.hooks = *hooks, .input = input};
     uint64_t size;
     if (!eplb_input_size(input, &size)) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "%s: a zip archive cannot be read from a pipe or a compressed file",
-                              input->name);
+        return eplb_input_refuse_stream(input, "a zip archive", error);
     }
     zip->file = eplb_alloc_zeroed(hooks, 1, sizeof(*zip->file));
     if (zip->file == NULL) {

@@ -222,6 +222,13 @@ static void what_is_not_clear_is_refused(void **state)
         {"convert empty_slot --what placement --gpus 2 --to sglang --dense-layers none --out out",
          1, "empty_slot: layer 0: slot 3 of GPU 1 is empty"},
         {"convert log --experts 9 --out out", 1, "8 counts, expected 9"},
+        {"convert log --gpus 4 --out out", 2, "--gpus is for placements"},
+        {"convert log --out out.npz", 2, "--out 'out.npz': counts are not written as .npz: --to"},
+        {"convert log --out out.yaml", 2, "counts are not written as .yaml: --to FORMAT says as"},
+        {"convert sglang --gpus 4 --dense-layers 0 --out out.csv", 2,
+         "--out 'out.csv': placements are not written as .csv: --to FORMAT says as what"},
+        {"convert log --out out.csv.gz", 2, "files are not compressed: give --out - and pipe it"},
+        {"convert log --to csv --out out.zst", 2, "--out 'out.zst': files are not compressed"},
     };
     write_log(*state, "log.csv");
     write_log(*state, "log2");
@@ -307,6 +314,27 @@ static void the_ending_of_the_name_says_the_format(void **state)
     }
 }
 
+/* Which content alone does not say: counts have no YAML, and placements no CSV. */
+static void the_ending_of_the_name_says_what_is_read(void **state)
+{
+    static const char *const lines[][2] = {
+        {"convert list --out x.csv", "counts"},
+        {"convert list --out x.jsonl", "counts"},
+        {"convert list --gpus 2 --dense-layers none --out x.yaml", "placement"},
+    };
+    static const refusal open = {"convert list --out out.json", 1,
+                                 "fits counts (lmdeploy) and a placement (vllm): say which"};
+    test_write_text(test_join(*state, "list").text, "[[0,1,2,0],[2,1,0,1]]");
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        char line[200];
+        snprintf(line, sizeof(line), "%s --json", lines[i][0]);
+        cJSON *document = run_json(*state, line, 0);
+        assert_string_equal(json_text(document, "what"), lines[i][1]);
+        cJSON_Delete(document);
+    }
+    assert_refused(*state, &open);
+}
+
 static void the_last_line_says_what_loads_the_file(void **state)
 {
     static const char *const lines[][2] = {
@@ -327,14 +355,19 @@ static void the_last_line_says_what_loads_the_file(void **state)
 
 static void standard_output_gets_the_file_and_nothing_else(void **state)
 {
+    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
     write_log(*state, "log");
     run_ok(*state, "convert log --to csv --out file");
-    run_result result = run_line(*state, "convert log --to csv --out -");
     char *text = test_read_file(test_join(*state, "file").text, NULL);
-    assert_string_equal(result.out, text);
-    assert_contains(result.err, "Counts to csv: 6 steps of 3 layers of 8 experts, 18432");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char line[100];
+        snprintf(line, sizeof(line), "convert log --to csv --out %s", names[i]);
+        run_result result = run_line(*state, line);
+        assert_string_equal(result.out, text);
+        assert_contains(result.err, "Counts to csv: 6 steps of 3 layers of 8 experts, 18432");
+        run_release(&result);
+    }
     free(text);
-    run_release(&result);
 }
 
 static void output_that_does_not_get_out_fails(void **state)
@@ -377,6 +410,20 @@ static void a_model_says_its_dense_layers(void **state)
     assert_refused(*state, &wrong);
 }
 
+static void the_list_fits_a_terminal(void **state)
+{
+    run_result result = run_line(*state, "convert --list");
+    for (const char *text = result.out; *text != '\0';) {
+        size_t length = strcspn(text, "\n");
+        assert_true(length <= 100);
+        text += length + 1;
+    }
+    assert_contains(result.out, "\ncsv          read, write -           any           a header");
+    assert_contains(result.out,
+                    "\nvllm         -           read, write vLLM, open    a JSON list\n");
+    run_release(&result);
+}
+
 static void the_list_has_every_format(void **state)
 {
     run_result result = run_line(*state, "convert --list");
@@ -408,7 +455,9 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(layers_that_have_rows_are_not_dense),
           IN_DIRECTORY(maps_without_all_moe_layers_are_refused),
           IN_DIRECTORY(the_ending_of_the_name_says_the_format),
+          IN_DIRECTORY(the_ending_of_the_name_says_what_is_read),
           IN_DIRECTORY(the_last_line_says_what_loads_the_file),
           IN_DIRECTORY(standard_output_gets_the_file_and_nothing_else),
           IN_DIRECTORY(output_that_does_not_get_out_fails), IN_DIRECTORY(a_file_may_become_itself),
-          IN_DIRECTORY(a_model_says_its_dense_layers), IN_DIRECTORY(the_list_has_every_format))
+          IN_DIRECTORY(a_model_says_its_dense_layers), IN_DIRECTORY(the_list_fits_a_terminal),
+          IN_DIRECTORY(the_list_has_every_format))

@@ -169,6 +169,25 @@ static void other_contradictions_do_not(void **state)
     }
 }
 
+/* Where an expert has no slot its tokens were not counted, or the file is another one. */
+static void a_placement_without_an_expert_is_refused(void **state)
+{
+    static const char *const lines[] = {
+        "plan --load slots --counted-under part --gpus 4 --redundant 4",
+        "report --load slots --counted-under part --gpus 4",
+        "convert slots --counted-under part --out out",
+    };
+    test_write_text(test_join(*state, "part").text, "[[0,1,2,3,4,5,7,0,1,2,3,4],"
+                                                    "[0,1,2,3,4,5,6,7,1,2,3,4],"
+                                                    "[0,1,2,3,4,5,6,7,1,2,3,-1]]");
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        run_result result = run_line(*state, lines[i]);
+        assert_int_equal(result.exit_code, 1);
+        assert_string_equal(result.err, "eplb: part: layer 0: expert 6 has no replica\n");
+        run_release(&result);
+    }
+}
+
 static void standard_input_is_no_placement_of_counts(void **state)
 {
     static const char *const lines[] = {
@@ -228,6 +247,8 @@ TEST_MAIN(cmocka_unit_test_setup_teardown(slots_become_experts, setup, test_dire
           cmocka_unit_test_setup_teardown(widths_that_contradict_ask_for_it, setup,
                                           test_directory_teardown),
           cmocka_unit_test_setup_teardown(other_contradictions_do_not, setup,
+                                          test_directory_teardown),
+          cmocka_unit_test_setup_teardown(a_placement_without_an_expert_is_refused, setup,
                                           test_directory_teardown),
           cmocka_unit_test_setup_teardown(standard_input_is_no_placement_of_counts, setup,
                                           test_directory_teardown),

@@ -141,6 +141,27 @@ static void dash_writes_the_map_to_standard_output_and_the_table_aside(void **st
     run_release(&result);
 }
 
+static void the_ending_of_the_name_says_the_format(void **state)
+{
+    run_ok(*state, PLAN " --out given --to trtllm");
+    run_ok(*state, PLAN " --out map.yaml");
+    assert_true(same_files(*state, "given", "map.yaml"));
+    run_ok(*state, PLAN " --out map.npy");
+    run_ok(*state, PLAN " --out given --to omni");
+    assert_true(same_files(*state, "given", "map.npy"));
+    static const char *const refused[][2] = {
+        {PLAN " --out map.csv", "--out 'map.csv': placements are not written as .csv: --to FORMAT"},
+        {PLAN " --out map.json.gz", "--out 'map.json.gz': files are not compressed"},
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        run_result result = run_line(*state, refused[i][0]);
+        assert_int_equal(result.exit_code, 2);
+        assert_contains(result.err, refused[i][1]);
+        run_release(&result);
+    }
+    run_ok(*state, PLAN " --out map.csv --to vllm");
+}
+
 static void full_disk_is_an_error(void **state)
 {
     static const char *const lines[] = {PLAN, PLAN " --json", PLAN " --out -"};
@@ -553,6 +574,7 @@ TEST_MAIN(IN_PREPARED_DIRECTORY(written_placement_is_valid_and_stays_in_every_fo
           IN_PREPARED_DIRECTORY(json_layers_add_up),
           IN_PREPARED_DIRECTORY(threads_do_not_change_a_byte),
           IN_PREPARED_DIRECTORY(dash_writes_the_map_to_standard_output_and_the_table_aside),
+          IN_PREPARED_DIRECTORY(the_ending_of_the_name_says_the_format),
           IN_PREPARED_DIRECTORY(full_disk_is_an_error),
           IN_PREPARED_DIRECTORY(last_line_says_what_to_do),
           IN_DIRECTORY(launch_hint_shows_plain_names_only),

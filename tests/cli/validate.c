@@ -51,6 +51,24 @@ static void what_this_build_cannot_read_is_explained(void **state)
     }
 }
 
+/* Before what is wrong with it as a placement. */
+static void counts_are_called_counts(void **state)
+{
+    test_write_text(test_join(*state, "map").text, "[[812,40,7,9001],[55,0,611,43]]");
+    run_result result = run_line(*state, "validate map --gpus 2");
+    assert_int_equal(result.exit_code, 1);
+    assert_string_equal(result.err, "eplb: warning: map: looks like counts (lmdeploy) of [2][4], "
+                                    "not a placement: expert ids up to 9001 in 4 slots\n"
+                                    "eplb: map: layer 0: slot 3: expert 9001 not in 0..4095 (or -1 "
+                                    "for an empty slot)\n");
+    run_release(&result);
+    test_write_text(test_join(*state, "map").text, "{\"logical_count\":[[812,40]]}");
+    result = run_line(*state, "validate map --gpus 2");
+    assert_string_equal(result.err, "eplb: map: the content is of no known format of placements, "
+                                    "but fits counts (sglang)\n");
+    run_release(&result);
+}
+
 static void violations_are_listed_and_counted(void **state)
 {
     write_map(*state, "[0,1,2,3,0,0],[3,2,1,3,1,2]");
@@ -166,8 +184,8 @@ static void file_is_not_changed(void **state)
     free(after);
 }
 
-TEST_MAIN(IN_DIRECTORY(valid_placement_is_one_line), IN_DIRECTORY(one_is_singular),
-          IN_DIRECTORY(what_this_build_cannot_read_is_explained),
+TEST_MAIN(IN_DIRECTORY(counts_are_called_counts), IN_DIRECTORY(valid_placement_is_one_line),
+          IN_DIRECTORY(one_is_singular), IN_DIRECTORY(what_this_build_cannot_read_is_explained),
           IN_DIRECTORY(violations_are_listed_and_counted),
           IN_DIRECTORY(more_than_20_violations_are_cut), IN_DIRECTORY(json_lists_every_violation),
           IN_DIRECTORY(json_of_a_valid_placement_has_an_empty_list),

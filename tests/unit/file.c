@@ -170,6 +170,77 @@ static void pipe_is_written_directly_and_stays_a_pipe(void **state)
     assert_int_equal(entries(*state), 1);
 }
 
+static test_path path_of_descriptor(const char *directory, int fd)
+{
+    test_path path;
+    snprintf(path.text, sizeof(path.text), "%s/%d", directory, fd);
+    return path;
+}
+
+/* Such a pipe has no path of its own. */
+static void pipe_can_be_named_by_its_descriptor(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    eplb_error error;
+    assert_ok(write_text(path_of_descriptor("/dev/fd", ends[1]).text, "thr", &error), &error);
+    assert_ok(write_text(path_of_descriptor("/proc/self/fd", ends[1]).text, "ough", &error),
+              &error);
+    char text[16] = "";
+    assert_int_equal(read(ends[0], text, sizeof(text)), 7);
+    assert_memory_equal(text, "through", 7);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Who has it open goes on writing to the same file. */
+static void open_file_is_continued_by_its_descriptor(void **state)
+{
+    test_path path = test_join(*state, "log");
+    int fd = open(path.text, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "first ", 6), 6);
+    eplb_error error;
+    assert_ok(write_text(path_of_descriptor("/dev/fd", fd).text, "second ", &error), &error);
+    assert_int_equal(write(fd, "third", 5), 5);
+    close(fd);
+    assert_file_is(path.text, "first second third");
+    assert_int_equal(entries(*state), 1);
+}
+
+static void descriptor_that_is_not_open_is_refused(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/dev/fd/1000000", "/dev/fd/99999999999", "/dev/fd/1x"};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        eplb_error error;
+        assert_status(write_text(paths[i], "x", &error), EPLB_ERROR_IO, &error);
+        assert_contains(error.message, paths[i]);
+    }
+}
+
+/* In a process of its own, whose standard output and error are that file. */
+static void standard_streams_have_names(void **state)
+{
+    test_path path = test_join(*state, "log");
+    int fd = open(path.text, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        bool fails = dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0 ||
+                     write_text("/dev/stdout", "out ", NULL) != EPLB_OK ||
+                     write_text("/dev/stderr", "error", NULL) != EPLB_OK;
+        _exit(fails ? 1 : 0);
+    }
+    int result = 0;
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
+    close(fd);
+    assert_file_is(path.text, "out error");
+}
+
 static void link_stays_and_what_it_points_to_is_replaced(void **state)
 {
     test_path directory = test_join(*state, "elsewhere");
@@ -422,6 +493,10 @@ TEST_MAIN(IN_DIRECTORY(file_appears_with_commit_and_not_before),
           IN_DIRECTORY(two_writers_of_one_file_do_not_mix),
           cmocka_unit_test(device_is_written_directly), cmocka_unit_test(full_device_is_an_error),
           IN_DIRECTORY(pipe_is_written_directly_and_stays_a_pipe),
+          cmocka_unit_test(pipe_can_be_named_by_its_descriptor),
+          IN_DIRECTORY(open_file_is_continued_by_its_descriptor),
+          cmocka_unit_test(descriptor_that_is_not_open_is_refused),
+          IN_DIRECTORY(standard_streams_have_names),
           IN_DIRECTORY(link_stays_and_what_it_points_to_is_replaced),
           IN_DIRECTORY(link_that_leads_nowhere_gets_its_file),
           IN_DIRECTORY(link_into_a_missing_directory_is_refused),

@@ -55,4 +55,29 @@ static inline eplb_status read_map(const char *path, const eplb_read_options *op
     return status;
 }
 
+/* Limits of the tables: 4 layers, 8 slots, 6 experts. Placements are for 2 GPUs. */
+static inline eplb_read_options bad_limits(const char *format)
+{
+    eplb_read_options options = options_for(format);
+    options.gpus = 2;
+    options.max_layers = 4;
+    options.max_slots = 8;
+    options.max_experts = 6;
+    return options;
+}
+
+/* For assert_all_refused: counts, however far they are read, and placements. */
+static inline eplb_status read_bad_counts(const char *path, const char *format, eplb_error *error)
+{
+    eplb_read_options options = bad_limits(format);
+    return read_rows(path, &options, NULL, NULL, error);
+}
+
+static inline eplb_status read_bad_placement(const char *path, const char *format,
+                                             eplb_error *error)
+{
+    eplb_read_options options = bad_limits(format);
+    return read_map(path, &options, error);
+}
+
 #endif

@@ -4,7 +4,6 @@
 
 #define OVERFLOW EPLB_ERROR_OVERFLOW
 
-/* Limits of these tests: 4 layers, 6 experts. */
 static const bad_file json[] = {
     {"sglang", "[[1,2]]", PARSE, "f:1:1: expected '{', found '['"},
     {"sglang", "{", PARSE, "f:1:2: expected a string, found the end of the file"},
@@ -144,28 +143,19 @@ static const bad_file csv[] = {
     {"", "layer,expert,tokens\n0,99999999999999,1\n", LIMIT, "expert 99999999999999 not in 0..5"},
 };
 
-/* However far it is read; see read_rows for leaks. */
-static eplb_status read_bad(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = options_for(format);
-    options.max_layers = 4;
-    options.max_experts = 6;
-    return read_rows(path, &options, NULL, NULL, error);
-}
-
 static void bad_sglang_counts_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(json), read_bad);
+    assert_all_refused(*state, ALL_OF(json), read_bad_counts);
 }
 
 static void bad_json_lines_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(jsonl), read_bad);
+    assert_all_refused(*state, ALL_OF(jsonl), read_bad_counts);
 }
 
 static void bad_csv_is_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(csv), read_bad);
+    assert_all_refused(*state, ALL_OF(csv), read_bad_counts);
 }
 
 static void assert_text_refused(const char *directory, const char *format, const char *content,

@@ -5,7 +5,6 @@
 
 #define OVERFLOW EPLB_ERROR_OVERFLOW
 
-/* Limits: 3 layers, 8 slots, 6 experts. */
 static const bad_file lmdeploy[] = {
     {"lmdeploy", "{}", PARSE, "f:1:1: expected '[': a list of layers, found '{'"},
     {"lmdeploy", "[]", PARSE, "f:1:2: expected '[': a list of counts, found ']'"},
@@ -24,7 +23,7 @@ static const bad_file lmdeploy[] = {
     {"", "[[1,NaN]]", DATA, "layer 0: expert 1: NaN is not a count"},
     {"", "[[1,1e400]]", OVERFLOW, "layer 0: expert 1: 1e400 is too large"},
     {"", "[[1,9007199254740993]]", OVERFLOW, "layer 0: expert 1: 9007199254740993 is above 2^53"},
-    {"", "[[1],[1],[1],[1]]", LIMIT, "layer 3: more than 3 layers"},
+    {"", "[[1],[1],[1],[1],[1]]", LIMIT, "layer 4: more than 4 layers"},
     {"", "[[1,2,3,4,5,6,7]]", LIMIT, "layer 0: more than 6 counts in a row"},
 };
 
@@ -117,41 +116,19 @@ static const bad_file placements[] = {
      "expected the end of the file, found ']'"},
 };
 
-static eplb_read_options limited(const char *format)
-{
-    eplb_read_options options = options_for(format);
-    options.gpus = 2;
-    options.max_layers = 3;
-    options.max_slots = 8;
-    options.max_experts = 6;
-    return options;
-}
-
-static eplb_status read_counts_as(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = limited(format);
-    return read_rows(path, &options, NULL, NULL, error);
-}
-
-static eplb_status read_placement(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = limited(format);
-    return read_map(path, &options, error);
-}
-
 static void bad_counts_of_lmdeploy_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(lmdeploy), read_counts_as);
+    assert_all_refused(*state, ALL_OF(lmdeploy), read_bad_counts);
 }
 
 static void bad_counts_of_fastdeploy_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(counts), read_counts_as);
+    assert_all_refused(*state, ALL_OF(counts), read_bad_counts);
 }
 
 static void maps_that_contradict_themselves_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(placements), read_placement);
+    assert_all_refused(*state, ALL_OF(placements), read_bad_placement);
 }
 
 /* What the tables break is sound. */
@@ -160,7 +137,7 @@ static void the_unbroken_map_is_read(void **state)
     test_path path = test_join(*state, "f");
     eplb_error error;
     test_write_text(path.text, MAP(ROWS, NUMBERS, SLOTS_ARE("[[1,2],[0,-1]]")));
-    assert_ok(read_placement(path.text, "", &error), &error);
+    assert_ok(read_bad_placement(path.text, "", &error), &error);
 }
 
 TEST_MAIN(IN_DIRECTORY(bad_counts_of_lmdeploy_are_refused),

@@ -2,7 +2,6 @@
 /* Placement files that must be refused: each with its status and the place its message names. */
 #include "bad.h"
 
-/* Read for 2 GPUs; limits 3 layers, 8 slots, 6 experts. */
 static const bad_file sglang[] = {
     {"sglang", "[[0,1]]", PARSE, "f: the document is not an object"},
     {"sglang", "{}", PARSE, "f: the document has no key 'physical_to_logical_map'"},
@@ -33,8 +32,8 @@ static const bad_file sglang[] = {
     {"", "{\"physical_to_logical_map\":[[-1,-1]]}", DATA, "f: every slot is empty"},
     {"", "{\"physical_to_logical_map\":[[0,1,2]]}", DATA,
      "f: 3 slots cannot be spread evenly over 2"},
-    {"", "{\"physical_to_logical_map\":[[0],[0],[0],[0]]}", LIMIT,
-     "f: 4 layers of 1 slots, limits 3"},
+    {"", "{\"physical_to_logical_map\":[[0],[0],[0],[0],[0]]}", LIMIT,
+     "f: 5 layers of 1 slots, limits 4"},
     {"", "{\"physical_to_logical_map\":[[0,1,2,3,4,5,0,1,2]]}", LIMIT, "f: 1 layers of 9 slots"},
     {"", "{\"physical_to_logical_map\":[[0,1]]}x", PARSE, "f:1:36: expected the end of the file"},
     {"", "{\"physical_to_logical_map\":[[0,1]", PARSE,
@@ -138,8 +137,8 @@ static const bad_file trtllm[] = {
      "f:5:1: expected one document only"},
     {"", TRTLLM("2", "  3: [0, 1]\nx: 1\n"), PARSE, "f:5:1: unknown key x"},
     {"", TRTLLM("2", "  3: [0, 1]\nnum_slots: 2\n"), PARSE, "f:5:1: second key num_slots"},
-    {"", TRTLLM("2", "  1: [0, 1]\n  2: [0, 1]\n  3: [0, 1]\n  4: [0, 1]\n"), LIMIT,
-     "f:7:3: more layers than the limit"},
+    {"", TRTLLM("2", "  1: [0, 1]\n  2: [0, 1]\n  3: [0, 1]\n  4: [0, 1]\n  5: [0, 1]\n"), LIMIT,
+     "f:8:3: more layers than the limit"},
     {"", TRTLLM("8", "  1: [0, 1, 2, 3, 0, 1, 2, 3, 0]\n"), LIMIT,
      "f:4:31: more slots than the limit"},
     {"", TRTLLM("-1", "  3: [0, 1]\n"), PARSE, "num_slots is a plain integer >= 0, not -1"},
@@ -154,41 +153,31 @@ static const bad_file trtllm[] = {
 };
 #endif
 
-static eplb_status read_bad(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = options_for(format);
-    options.gpus = 2;
-    options.max_layers = 3;
-    options.max_slots = 8;
-    options.max_experts = 6;
-    return read_map(path, &options, error);
-}
-
 static void bad_sglang_maps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(sglang), read_bad);
+    assert_all_refused(*state, ALL_OF(sglang), read_bad_placement);
 }
 
 static void bad_vllm_maps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(vllm), read_bad);
+    assert_all_refused(*state, ALL_OF(vllm), read_bad_placement);
 }
 
 static void bad_ascend_maps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(ascend), read_bad);
+    assert_all_refused(*state, ALL_OF(ascend), read_bad_placement);
 }
 
 static void bad_trtllm_maps_are_refused(void **state)
 {
 #ifdef HAVE_YAML
-    assert_all_refused(*state, ALL_OF(trtllm), read_bad);
+    assert_all_refused(*state, ALL_OF(trtllm), read_bad_placement);
 #else
     static const bad_file unsupported[] = {
         {"", "num_slots: 2\n", EPLB_ERROR_UNSUPPORTED, "f: trtllm cannot be read: built without"},
         {"trtllm", "num_slots: 2\n", EPLB_ERROR_UNSUPPORTED, "built without libyaml"},
     };
-    assert_all_refused(*state, ALL_OF(unsupported), read_bad);
+    assert_all_refused(*state, ALL_OF(unsupported), read_bad_placement);
 #endif
 }
 

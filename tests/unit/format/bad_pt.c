@@ -154,7 +154,7 @@ static const bad_pt passes[] = {
      "is not a list of records"},
     {PASSES(RECORD_0, "N"), PARSE, "key 'last_physical_to_logical_map': not a tensor"},
     {PASSES(RECORD_0, MAP("#0#8$85#1$85")), PARSE, "1 dimensions, expected [layers, slots]"},
-    {PASSES(RECORD_0, MAP("#0#8#1$86#1#1$86")), LIMIT, "8 layers of 1 counts, limits 4 and 1048"},
+    {PASSES(RECORD_0, MAP("#0#8#1$86#1#1$86")), LIMIT, "8 layers of 1 counts, limits 4 and 8"},
     {PASSES(RECORD_0, MAP("#2#1#2$86#4#1$86")), DATA,
      "f: key 'last_physical_to_logical_map': layer 0: slot 0: expert 2 not in -1..1"},
     {PASSES(RECORD_0, VIEW(STORAGE("DoubleStorage", "1", "#8"), WHOLE)), DATA, "slot 0: expert"},
@@ -179,20 +179,11 @@ static const bad_pt passes[] = {
     {RECORDS(RECORD("#0", "#0", COUNTS("#0#1#4$86#4#1$86"))), PARSE, "not of [2 layers, 4"},
 };
 
-/* Limits of these tests: 4 layers, 6 experts. */
-static eplb_status read_limited(const char *path, eplb_error *error)
-{
-    eplb_read_options options = options_for("sglang");
-    options.max_layers = 4;
-    options.max_experts = 6;
-    return read_rows(path, &options, NULL, NULL, error);
-}
-
 /* Reads "f": the message must begin with its path. */
 static bool is_refused(const char *path, eplb_status expected, const char *message)
 {
     eplb_error error = {0};
-    eplb_status status = read_limited(path, &error);
+    eplb_status status = read_bad_counts(path, "sglang", &error);
     bool right = status == expected && strstr(error.message, message) != NULL &&
                  strncmp(error.message, path, strlen(path)) == 0;
     if (!right) {
@@ -243,7 +234,7 @@ static void the_good_ones_beside_them_are_read(void **state)
     for (int i = 0; i < 2; i++) {
         eplb_error error;
         pt_write_words(path.text, words[i], NULL, 0);
-        assert_ok(read_limited(path.text, &error), &error);
+        assert_ok(read_bad_counts(path.text, "sglang", &error), &error);
     }
 }
 

@@ -13,7 +13,7 @@
 #define STEP(load, map) LINE("1", "2", "3", load, map)
 #define GOOD STEP("[[1,2],[3,4]]", "[[0,1],[1,0]]")
 
-/* Limits: 4 layers, 8 slots, 6 experts. Found by readers of counts and of placements alike. */
+/* Found by readers of counts and of placements alike. */
 static const bad_file stats[] = {
     {"vllm_stats", "\n \n", PARSE, "f:3: no record 'eplb_load_stats' in the file"},
     {"vllm_stats", "{\"record_type\":\"eplb_note\"}\n", PARSE, "f:2: no record 'eplb_load_stats'"},
@@ -26,7 +26,7 @@ static const bad_file stats[] = {
     {"", GOOD "{\"record_type\":\"a\",\"record_type\":\"a\"}\n", PARSE, "second key 'record_type'"},
     {"", GOOD "{\"p2l_map\":[[0,1]],\"record_type\":\"a\"}\n", PARSE,
      "f:2: 'expert_load' or 'p2l_map' in a record that is not 'eplb_load_stats'"},
-    {"", GOOD GOOD "{\"record_type\":\"eplb_load_stats\"}\n", PARSE, "f:3: no key 'version'"},
+    {"", GOOD "\n{\"record_type\":\"eplb_load_stats\"}\n", PARSE, "f:3: no key 'version'"},
     {"", "{\"record_type\":\"eplb_load_stats\",\"version\":1}\n", PARSE, "f:1: no key 'num_ranks'"},
     {"", "{\"record_type\":\"eplb_load_stats\",\"version\":1,\"num_ranks\":1}\n", PARSE,
      "f:1: no key 'step'"},
@@ -101,6 +101,18 @@ static const bad_file stats_loads[] = {
      "f:1: step 3: layer 0: expert 0: the sum of its counts is too large"},
 };
 
+#define AT(step) LINE("1", "2", step, "[[1,2]]", "[[0,1]]")
+#define JOINED                                                                                     \
+    "steps ascend in the log of one run: give logs that were joined as files of their own"
+
+/* Their last map is a placement all the same. */
+static const bad_file stats_orders[] = {
+    {"", AT("3") AT("3"), DATA, "f:2: step 3: comes after step 3: " JOINED},
+    {"", AT("0") AT("9") "\n" AT("8"), DATA, "f:4: step 8: comes after step 9: " JOINED},
+    {"", AT("3") "{\"record_type\":\"a\",\"step\":2}\n" AT("3"), DATA,
+     "f:3: step 3: comes after step 3: " JOINED},
+};
+
 #define SNAPSHOT(step, load, map)                                                                  \
     "{\"step\":" step ",\"window_expert_load\":[[9]],\"latest_expert_load\":" load                 \
     ",\"physical_to_logical_map\":" map "}"
@@ -163,6 +175,12 @@ static const bad_file dump_loads[] = {
      "step 8: layer 0: slot 1: 2 tokens, but the map says that it is empty"},
 };
 
+static const bad_file dump_orders[] = {
+    {"", DUMP("", SNAP "," SNAP), DATA, "step 7: comes after step 7: " JOINED},
+    {"", DUMP("", SNAPSHOT("9", "[[1,2]]", "[[0,1]]") "," SNAPSHOT("8", "[[1,2]]", "[[0,1]]")),
+     DATA, "step 8: comes after step 9: " JOINED},
+};
+
 #define MAPPING(slots, redundant, layers)                                                          \
     "{\"record_type\":\"eplb_initial_mapping\",\"version\":1,\"num_slots\":" slots                 \
     ",\"num_redundant_experts\":" redundant ",\"initial_global_assignments\":{" layers "}}\n"
@@ -213,44 +231,43 @@ static const bad_file mapping[] = {
     {"", MAPPING("2", "0", "\"0\":[0,1]") "{}", PARSE, "f:2:1: expected the end of the file"},
 };
 
-static eplb_read_options limited(const char *format)
-{
-    eplb_read_options options = options_for(format);
-    options.max_layers = 4;
-    options.max_slots = 8;
-    options.max_experts = 6;
-    return options;
-}
-
-static eplb_status read_counts_as(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = limited(format);
-    return read_rows(path, &options, NULL, NULL, error);
-}
-
-static eplb_status read_placement(const char *path, const char *format, eplb_error *error)
-{
-    eplb_read_options options = limited(format);
-    return read_map(path, &options, error);
-}
-
 static void bad_statistics_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(stats), read_counts_as);
-    assert_all_refused(*state, ALL_OF(stats), read_placement);
-    assert_all_refused(*state, ALL_OF(stats_loads), read_counts_as);
+    assert_all_refused(*state, ALL_OF(stats), read_bad_counts);
+    assert_all_refused(*state, ALL_OF(stats), read_bad_placement);
+    assert_all_refused(*state, ALL_OF(stats_loads), read_bad_counts);
 }
 
 static void bad_dumps_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(dump), read_counts_as);
-    assert_all_refused(*state, ALL_OF(dump), read_placement);
-    assert_all_refused(*state, ALL_OF(dump_loads), read_counts_as);
+    assert_all_refused(*state, ALL_OF(dump), read_bad_counts);
+    assert_all_refused(*state, ALL_OF(dump), read_bad_placement);
+    assert_all_refused(*state, ALL_OF(dump_loads), read_bad_counts);
+}
+
+static void assert_placements_are_read(const char *directory, const bad_file *files, size_t count)
+{
+    test_path path = test_join(directory, "f");
+    for (size_t i = 0; i < count; i++) {
+        eplb_error error;
+        test_write_text(path.text, files[i].content);
+        assert_ok(read_bad_placement(path.text, files[i].format, &error), &error);
+    }
+}
+
+/* A log that an engine went on with after a restart, or those of several: their sum is of no
+ * step. */
+static void steps_that_do_not_ascend_are_refused(void **state)
+{
+    assert_all_refused(*state, ALL_OF(stats_orders), read_bad_counts);
+    assert_all_refused(*state, ALL_OF(dump_orders), read_bad_counts);
+    assert_placements_are_read(*state, ALL_OF(stats_orders));
+    assert_placements_are_read(*state, ALL_OF(dump_orders));
 }
 
 static void bad_mappings_are_refused(void **state)
 {
-    assert_all_refused(*state, ALL_OF(mapping), read_placement);
+    assert_all_refused(*state, ALL_OF(mapping), read_bad_placement);
 }
 
 /* More than a gigabyte, if the other layers were believed to be as long: that would be refused as
@@ -290,4 +307,5 @@ static void memory_is_for_slots_that_are_there(void **state)
 }
 
 TEST_MAIN(IN_DIRECTORY(bad_statistics_are_refused), IN_DIRECTORY(bad_dumps_are_refused),
+          IN_DIRECTORY(steps_that_do_not_ascend_are_refused),
           IN_DIRECTORY(bad_mappings_are_refused), IN_DIRECTORY(memory_is_for_slots_that_are_there))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Files compressed with gzip and zstd read as what they unpack to, and are refused when they are
  * not whole. */
+#include <sys/stat.h>
+
 #include "packing.h"
 
 typedef void (*packer)(bytes *packed, const void *data, size_t size);
@@ -565,6 +567,71 @@ static void a_build_without_the_codec_says_so(void **state)
 #endif
 }
 
+static void what_no_build_unpacks_says_so(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *bytes;
+    } cases[] = {{"xz", "\xfd"
+                        "7zXZ\0\0\x04"},
+                 {"bzip2", "BZh91AY&SY\x12\x34"},
+                 {"lz4", "\x04\x22\x4d\x18\x64\x40\xa7\x11"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        eplb_error error;
+        char expected[100];
+        test_write_file("packed", cases[i].bytes, 8 + (i == 1 ? 4 : 0));
+        assert_status(read_rows("packed", NULL, NULL, NULL, &error), EPLB_ERROR_UNSUPPORTED,
+                      &error);
+        snprintf(expected, sizeof(expected),
+                 "packed: compressed with %s, which is not read: unpack it first", cases[i].name);
+        assert_string_equal(error.message, expected);
+    }
+}
+
+#ifdef HAVE_ZLIB
+static void write_gzip(const char *path, const char *name)
+{
+    bytes plain = bytes_of_file(test_data(name).text);
+    bytes packed = {0};
+    add_gzip(&packed, plain.data, plain.size);
+    test_write_file(path, packed.data, packed.size);
+    free(plain.data);
+    free(packed.data);
+}
+#endif
+
+/* The ranks of MindIE are read where they lie, those of TensorRT-LLM must be unpacked. */
+static void packed_files_of_a_directory_are_its_ranks(void **state)
+{
+    (void)state;
+#ifdef HAVE_ZLIB
+    bytes plain = transcript_of(test_data("format/mindie").text);
+    assert_int_equal(mkdir("d", 0700), 0);
+    for (int r = 0; r < 4; r++) {
+        char from[32];
+        char to[32];
+        snprintf(from, sizeof(from), "format/mindie/decode_%d.csv", r);
+        snprintf(to, sizeof(to), "d/decode_%d.csv.gz", r);
+        write_gzip(to, from);
+    }
+    bytes packed = transcript_of("d");
+    assert_int_equal(packed.size, plain.size);
+    assert_memory_equal(packed.data, plain.data, plain.size);
+    free(plain.data);
+    free(packed.data);
+
+    eplb_error error;
+    assert_int_equal(mkdir("t", 0700), 0);
+    write_gzip("t/rank0.safetensors.gz", "format/trtllm_stat/rank0.safetensors");
+    test_write_text("t/meta_info.json", "{\"num_experts\":8,\"num_experts_per_token\":2}");
+    assert_status(read_rows("t", NULL, NULL, NULL, &error), EPLB_ERROR_UNSUPPORTED, &error);
+    assert_string_equal(error.message, "t/rank0.safetensors.gz: a file of safetensors cannot be "
+                                       "read while it is compressed: unpack it first, with gunzip "
+                                       "or unzstd");
+#endif
+}
+
 TEST_MAIN(INSIDE(packed_counts_are_those_of_the_plain_file),
           INSIDE(packed_placements_are_those_of_the_plain_file),
           INSIDE(members_and_frames_behind_each_other_are_one_file),
@@ -578,4 +645,5 @@ TEST_MAIN(INSIDE(packed_counts_are_those_of_the_plain_file),
           INSIDE(a_long_file_survives_each_failing_allocation),
           INSIDE(a_placement_that_unpacks_to_far_more_is_refused),
           INSIDE(a_header_whose_length_looks_like_gzip_is_none),
-          INSIDE(a_build_without_the_codec_says_so))
+          INSIDE(a_build_without_the_codec_says_so), INSIDE(what_no_build_unpacks_says_so),
+          INSIDE(packed_files_of_a_directory_are_its_ranks))

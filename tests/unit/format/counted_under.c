@@ -164,7 +164,8 @@ static void rows_of_another_width_are_refused(void **state)
     eplb_error error;
     test_write_text("f", LINE("0", "1,2,3,4,5,6,7,8"));
     assert_status(read_under(placement, &read, &error), EPLB_ERROR_DATA, &error);
-    assert_contains(error.message, "f:1: layer 0: 8 counts, expected 12");
+    assert_contains(error.message, "f:1: layer 0: 8 counts, expected 12, the slots of the "
+                                   "placement that they were counted under");
     test_write_text("f", LINE("0", ZEROS ",0"));
     assert_status(read_under(placement, &read, &error), EPLB_ERROR_DATA, &error);
     assert_contains(error.message, "f:1: layer 0: 13 counts, expected 12");

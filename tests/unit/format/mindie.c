@@ -178,6 +178,47 @@ static void sums_become_steps(void **state)
     }
 }
 
+/* What reading the directory "d" warns of; "" is nothing. */
+static void assert_warning(const char *expected)
+{
+    test_warnings warnings = {0};
+    eplb_hooks hooks = test_warning_hooks(&warnings);
+    assert_ok(read_counts(&hooks, (void *)"d"), NULL);
+    assert_string_equal(warnings.last, expected);
+}
+
+static void sums_without_their_config_are_warned_of(void **state)
+{
+    (void)state;
+    write_sums("d", "decode", 0, STEPS);
+    assert_warning("d: decode: 18 rows, which look like sums of 6 iterations of 3 layers, but are "
+                   "taken for 18 layers: sums of several iterations need a model_gen_config.json "
+                   "with num_moe_layers");
+    assert_int_equal(read_directory("d", NULL).layers[17], 17);
+    write_in("d", "model_gen_config.json", CONFIG);
+    assert_warning("");
+}
+
+/* Neither one that falls once nor one that hardly grows. */
+static void counts_that_are_no_sums_are_not_warned_of(void **state)
+{
+    (void)state;
+    write_sums("d", "decode", 0, 1);
+    assert_warning("");
+    for (int r = 0; r < GPUS; r++) {
+        char name[32];
+        snprintf(name, sizeof(name), "decode_%d.csv", r);
+        write_in("d", name, r == 2 ? "10,10\n90,90\n20,19\n99,89\n" : "1,2\n3,4\n5,6\n7,8\n");
+    }
+    assert_warning("");
+    for (int r = 0; r < GPUS; r++) {
+        char name[32];
+        snprintf(name, sizeof(name), "decode_%d.csv", r);
+        write_in("d", name, r == 2 ? "1,0\n2,0\n3,1\n4,0\n" : "0,0\n0,0\n0,0\n0,0\n");
+    }
+    assert_warning("");
+}
+
 static void sums_of_both_phases_are_steps_behind_each_other(void **state)
 {
     (void)state;
@@ -260,6 +301,9 @@ static void each_failing_allocation_is_survived(void **state)
     write_sums("d", "decode", 0, STEPS);
     write_in("d", "model_gen_config.json", CONFIG);
     test_each_failing_allocation(read_counts, "d");
+    assert_int_equal(remove("d/model_gen_config.json"), 0);
+    write_sums("d", "prefill", 0, STEPS);
+    test_each_failing_allocation(read_counts, "d");
     test_path path = test_data("format/mindie_12_ranks");
     test_each_failing_allocation(read_counts, path.text);
 }
@@ -269,6 +313,8 @@ TEST_MAIN(cmocka_unit_test(ranks_are_joined_in_numeric_order),
           INSIDE(phases_may_have_different_numbers_of_ranks),
           INSIDE(numbers_of_every_form_are_read),
           INSIDE(backups_and_other_files_of_the_engine_are_left_aside), INSIDE(sums_become_steps),
+          INSIDE(sums_without_their_config_are_warned_of),
+          INSIDE(counts_that_are_no_sums_are_not_warned_of),
           INSIDE(sums_of_both_phases_are_steps_behind_each_other),
           INSIDE(counts_of_slots_are_folded), cmocka_unit_test(a_directory_is_a_source),
           INSIDE(one_file_of_a_recording_is_refused_with_what_to_do),

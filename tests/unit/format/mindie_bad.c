@@ -7,6 +7,7 @@
 
 #define OVERFLOW EPLB_ERROR_OVERFLOW
 #define CONFIG "model_gen_config.json"
+#define NO_CONFIG ": sums of several iterations need a " CONFIG " with num_moe_layers"
 
 typedef struct bad_recording {
     const char *files[8]; /* name, content, name, content, ... */
@@ -97,13 +98,15 @@ static const bad_recording recordings[] = {
     {{"decode_0.csv", "9007199254740993,1\n"},
      OVERFLOW,
      "d/decode_0.csv:1: layer 0: expert 0: 9007199254740993 is above 2^53 and would not be exact"},
-    {{"decode_0.csv", "1\n1\n1\n1\n1\n"}, LIMIT, "d: decode: layer 4: more than 4 layers"},
+    {{"decode_0.csv", "1\n1\n1\n1\n1\n"},
+     LIMIT,
+     "d: decode: layer 4: more than 4 layers" NO_CONFIG},
     {{"decode_0.csv", "1,2,3,4\n", "decode_1.csv", "5,6,7,8\n"},
      LIMIT,
      "d/decode_1.csv:1: layer 0: more than 6 counts in a row of all ranks"},
     {{"prefill_0.csv", "1\n2\n", "decode_0.csv", "1\n"},
      DATA,
-     "d: decode: 1 layers, but 2 in prefill"},
+     "d: decode: 1 layers, but 2 in prefill" NO_CONFIG},
     {{"prefill_0.csv", "1\n", "decode_0.csv", "1\n", "decode_1.csv", "1\n"},
      DATA,
      "d: decode: 2 ranks of 1 columns are 2 counts a layer, expected 1, as in prefill: those of "
@@ -204,6 +207,49 @@ static void experts_that_contradict_the_recording_are_refused(void **state)
                         "given: those of slots need the placement that they were counted under");
 }
 
+/* A placement of two layers of four slots, two experts. */
+static eplb_placement *make_placement(void)
+{
+    eplb_cluster *cluster;
+    eplb_placement *placement;
+    assert_ok(eplb_cluster_create(&cluster, NULL, 1, 4, 0, NULL), NULL);
+    assert_ok(eplb_placement_create(&placement, NULL, cluster, 2, 2, NULL), NULL);
+    for (int32_t l = 0; l < 2; l++) {
+        assert_ok(eplb_placement_set_row(placement, l, (int32_t[]){0, 1, 0, 1}, NULL), NULL);
+    }
+    eplb_cluster_destroy(&cluster);
+    return placement;
+}
+
+static void counts_that_do_not_fit_their_placement_are_refused(void **state)
+{
+    (void)state;
+    static const bad_recording cases[] = {
+        {{"decode_0.csv", "1,2,3\n"},
+         DATA,
+         "d: decode: 1 ranks of 3 columns are 3 counts a layer, expected 4, the slots of the "
+         "placement that they were counted under"},
+        {{"decode_0.csv", "1,2,3,4\n1,2,3,4\n0,2,3,4\n"},
+         DATA,
+         "d: decode: layer 2: not in the placement that it was counted under, which has "
+         "2" NO_CONFIG},
+    };
+    eplb_placement *placement = make_placement();
+    eplb_read_options options = options_for("");
+    options.counted_under = placement;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        eplb_error error;
+        make_recording(&cases[i]);
+        assert_status(read_rows("d", &options, NULL, NULL, &error), cases[i].status, &error);
+        assert_string_equal(error.message, cases[i].message);
+        remove_recording();
+    }
+    static const bad_recording dense = {{"decode_0.csv", "1,2,3,4\n1,2,3,4\n0,0,0,0\n"}, DATA, ""};
+    make_recording(&dense);
+    assert_ok(read_rows("d", &options, NULL, NULL, NULL), NULL);
+    eplb_placement_destroy(&placement);
+}
+
 static void a_directory_of_other_files_is_no_recording(void **state)
 {
     (void)state;
@@ -242,5 +288,6 @@ static void a_rank_that_was_cut_is_refused(void **state)
 
 TEST_MAIN(INSIDE(bad_recordings_are_refused),
           INSIDE(experts_that_contradict_the_recording_are_refused),
+          INSIDE(counts_that_do_not_fit_their_placement_are_refused),
           INSIDE(a_directory_of_other_files_is_no_recording),
           INSIDE(a_rank_that_was_cut_is_refused))

@@ -110,10 +110,25 @@ static void names_with_numbers_are_told_apart(void **state)
     assert_int_equal(number, 7);
     assert_true(eplb_listing_number("2147483647", "", "", &number));
     assert_int_equal(number, INT32_MAX);
-    static const char *const others[] = {
-        "rank.csv",   "rank-1.csv", "rank1_raw.csv",      "rank1",
-        "Rank1.csv",  "rank 1.csv", "rank1.csv.gz",       "rank1a.csv",
-        "rank+1.csv", "",           "rank2147483648.csv", "rank99999999999999999999999.csv"};
+    assert_true(eplb_listing_number("rank3.csv.gz", "rank", ".csv", &number));
+    assert_int_equal(number, 3);
+    assert_true(eplb_listing_number("rank4.csv.zst", "rank", ".csv", &number));
+    assert_int_equal(number, 4);
+    static const char *const others[] = {"rank.csv",
+                                         "rank-1.csv",
+                                         "rank1_raw.csv",
+                                         "rank1",
+                                         "Rank1.csv",
+                                         "rank 1.csv",
+                                         "rank1.csv.xz",
+                                         "rank1a.csv",
+                                         "rank1.gz",
+                                         "rank1.csvgz",
+                                         "rank1.csv.gz.bak",
+                                         "rank+1.csv",
+                                         "",
+                                         "rank2147483648.csv",
+                                         "rank99999999999999999999999.csv"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         assert_false(eplb_listing_number(others[i], "rank", ".csv", &number));
     }

@@ -206,8 +206,8 @@ static const struct {
      "1,"
      "\"record_type\":\"eplb_load_stats\",\"x\":[1]}\n{\"record_type\":\"other\"}\n"
      "{\"p2l_map\": [ [ -1 , 1, 2,0, 1,-1 ] ] ,\"record_type\":\"eplb_load_stats\","
-     "\"expert_load\":[[ 0,5.5,1 ,0,5,0]],\"num_ranks\":3,\"step\":2,\"version\":1}",
-     "3/0: 10 0 0\n2/0: 0 10.5 1\n"},
+     "\"expert_load\":[[ 0,5.5,1 ,0,5,0]],\"num_ranks\":3,\"step\":12,\"version\":1}",
+     "3/0: 10 0 0\n12/0: 0 10.5 1\n"},
     {"metadata behind the snapshots", "vllm_dump",
      "{\"snapshots\":[{\"physical_to_logical_map\":[[1,0],[0,1]],\"latest_expert_load\":[[1,2],[3,"
      "4]],\"step\":9}],\"metadata\":{\"x\":[],\"num_moe_layers\":2,\"num_logical_experts\":2}}",

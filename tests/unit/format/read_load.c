@@ -198,24 +198,14 @@ static void running_out_of_memory_names_the_file_and_the_row(void **state)
     assert_true(named_file);
 }
 
-/* Log hook: keeps the last line. */
-static void keep_line(void *context, int32_t level, const char *message)
-{
-    assert_int_equal(level, EPLB_LOG_WARNING);
-    snprintf(context, EPLB_ERROR_MESSAGE_SIZE, "%s", message);
-}
-
 /* What reading a text as a load warns of; "" is nothing. */
 static void assert_warning(const char *directory, const char *text, const char *expected)
 {
     test_path path = test_join(directory, "f");
-    char line[EPLB_ERROR_MESSAGE_SIZE] = "";
     char wanted[EPLB_ERROR_MESSAGE_SIZE] = "";
-    eplb_hooks hooks;
+    test_warnings warnings = {0};
+    eplb_hooks hooks = test_warning_hooks(&warnings);
     eplb_error error;
-    eplb_hooks_init(&hooks);
-    hooks.log = keep_line;
-    hooks.log_context = line;
     test_write_text(path.text, text);
     const char *paths[] = {path.text};
     eplb_load *load;
@@ -224,7 +214,7 @@ static void assert_warning(const char *directory, const char *text, const char *
     if (expected[0] != '\0') {
         snprintf(wanted, sizeof(wanted), "%.300s: %s", path.text, expected);
     }
-    assert_string_equal(line, wanted);
+    assert_string_equal(warnings.last, wanted);
 }
 
 static void csv_that_may_be_cut_within_a_number_is_warned_of(void **state)
@@ -258,16 +248,13 @@ static void only_the_file_that_lacks_rows_is_warned_of(void **state)
     test_write_text(cut.text, ROW("0") ROW("1") ROW("0"));
     test_write_text(whole.text, ROW("0") ROW("1"));
     const char *paths[] = {cut.text, whole.text};
-    char line[EPLB_ERROR_MESSAGE_SIZE] = "";
-    eplb_hooks hooks;
+    test_warnings warnings = {0};
+    eplb_hooks hooks = test_warning_hooks(&warnings);
     eplb_error error;
-    eplb_hooks_init(&hooks);
-    hooks.log = keep_line;
-    hooks.log_context = line;
     eplb_load *load;
     assert_ok(load_summed(&load, &hooks, paths, 2, NULL, &error), &error);
     eplb_load_destroy(&load);
-    assert_contains(line, "cut: layer 1 has 1 row, layer 0 has 2");
+    assert_contains(warnings.last, "cut: layer 1 has 1 row, layer 0 has 2");
 }
 
 static void nothing_to_read_is_an_argument_error(void **state)

@@ -145,29 +145,19 @@ static void a_source_that_lacks_a_rank_is_refused(void **state)
     assert_contains(error.message, "none of rank 0");
 }
 
-/* Log hook: keeps the last line. */
-static void keep_line(void *context, int32_t level, const char *message)
-{
-    (void)level;
-    snprintf(context, 300, "%s", message);
-}
-
 /* sgl-project/sglang#5524: half of a recording looks like all of it. */
 static void a_rank_alone_is_a_warning(void **state)
 {
     (void)state;
     char text[4096];
-    char line[300] = "";
     join_ranks(text, sizeof(text), 0, 0);
     const char *const texts[] = {text};
-    eplb_hooks hooks;
-    eplb_hooks_init(&hooks);
-    hooks.log = keep_line;
-    hooks.log_context = line;
+    test_warnings warnings = {0};
+    eplb_hooks hooks = test_warning_hooks(&warnings);
     eplb_load *load;
     eplb_error error;
     assert_ok(eplb_source_load(&load, &hooks, texts, 1, NULL, NULL, &error), &error);
-    assert_contains(line, "counts of rank 0 only: are there files of other ranks?");
+    assert_contains(warnings.last, "counts of rank 0 only: are there files of other ranks?");
     eplb_load_destroy(&load);
 }
 

@@ -20,6 +20,30 @@ static inline int test_leave(void **state)
     return chdir("/") == 0 ? test_directory_teardown(state) : -1;
 }
 
+/* What was warned of. */
+typedef struct test_warnings {
+    int count;
+    char last[EPLB_ERROR_MESSAGE_SIZE]; /* "": nothing */
+} test_warnings;
+
+static inline void test_keep_warning(void *context, int32_t level, const char *message)
+{
+    test_warnings *self = context;
+    assert_int_equal(level, EPLB_LOG_WARNING);
+    snprintf(self->last, sizeof(self->last), "%s", message);
+    self->count++;
+}
+
+/* Hooks that keep warnings, which start as zeros. */
+static inline eplb_hooks test_warning_hooks(test_warnings *warnings)
+{
+    eplb_hooks hooks;
+    eplb_hooks_init(&hooks);
+    hooks.log = test_keep_warning;
+    hooks.log_context = warnings;
+    return hooks;
+}
+
 /* Options that name a format; "" leaves it to be recognised. */
 static inline eplb_read_options options_for(const char *format)
 {

@@ -23,7 +23,7 @@ static void assert_counts_refused(const char *path, const eplb_read_options *opt
 
 static void what_is_no_file_of_counts_names_the_known_formats(void **state)
 {
-    static const char *const contents[] = {"hello\n",  "{\"a\":1}", "[1,2]",
+    static const char *const contents[] = {"hello\n",  "{\"a\":1}", "[]",
                                            "\x93NUMP", "{",         "\xEF\xBB\xBF"};
     test_path path = test_join(*state, "f");
     for (size_t i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
@@ -39,7 +39,7 @@ static void what_is_no_file_of_counts_names_the_known_formats(void **state)
 static void what_is_no_placement_names_the_known_formats(void **state)
 {
     test_path path = test_join(*state, "f");
-    test_write_text(path.text, "step,layer,expert,tokens\n");
+    test_write_text(path.text, "no format at all\n");
     eplb_placement *placement;
     eplb_error error;
     assert_status(eplb_placement_read(&placement, NULL, path.text, NULL, NULL, &error),

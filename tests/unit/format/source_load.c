@@ -374,14 +374,6 @@ static void counts_whose_sum_is_too_large_are_refused(void **state)
                    "x: layer 4: expert 0: the sum over its rows is too large");
 }
 
-/* Log hook: counts the lines. */
-static void count_line(void *context, int32_t level, const char *message)
-{
-    (void)level;
-    (void)message;
-    ++*(int *)context;
-}
-
 static void files_that_are_read_twice_warn_once(void **state)
 {
     (void)state;
@@ -389,16 +381,13 @@ static void files_that_are_read_twice_warn_once(void **state)
     test_write_text("g.csv", "step,layer,expert,tokens\n1,4,0,7\n2,5,0,7");
     static const char *const texts[] = {"f", "g.csv"};
     for (int32_t slices = 1; slices <= 2; slices++) {
-        int lines = 0;
-        eplb_hooks hooks;
-        eplb_hooks_init(&hooks);
-        hooks.log = count_line;
-        hooks.log_context = &lines;
+        test_warnings warnings = {0};
+        eplb_hooks hooks = test_warning_hooks(&warnings);
         eplb_source_load_options options = sliced(slices);
         eplb_error error;
         eplb_load *load;
         assert_ok(eplb_source_load(&load, &hooks, texts, 2, NULL, &options, &error), &error);
-        assert_int_equal(lines, 2);
+        assert_int_equal(warnings.count, 2);
         eplb_load_destroy(&load);
     }
 }

@@ -10,9 +10,10 @@ static eplb_status read_with(const char *directory, const char *content,
     return read_rows(path.text, options, NULL, NULL, error);
 }
 
-#define LINE(load, map)                                                                            \
-    "{\"record_type\":\"eplb_load_stats\",\"version\":1,\"step\":5,\"num_ranks\":1,"               \
+#define LINE_OF(step, load, map)                                                                   \
+    "{\"record_type\":\"eplb_load_stats\",\"version\":1,\"step\":" step ",\"num_ranks\":1,"        \
     "\"expert_load\":" load ",\"p2l_map\":" map "}\n"
+#define LINE(load, map) LINE_OF("5", load, map)
 
 static void experts_given_must_be_those_of_the_map(void **state)
 {
@@ -90,7 +91,7 @@ static void a_source_of_statistics_is_sliced_by_steps(void **state)
 /* Cut anywhere but between two lines, a file is refused. */
 static void no_prefix_of_a_recording_is_one(void **state)
 {
-    static const char lines[] = LINE("[[1,2]]", "[[1,0]]") LINE("[[0,4]]", "[[-1,0]]");
+    static const char lines[] = LINE("[[1,2]]", "[[1,0]]") LINE_OF("6", "[[0,4]]", "[[-1,0]]");
     static const char dump[] =
         "{\"metadata\":{\"world_size\":1},\"snapshots\":[{\"step\":0,\"latest_expert_load\":[[1,2]]"
         ","
@@ -123,18 +124,6 @@ static void a_step_of_more_bytes_than_allowed_is_refused(void **state)
     assert_contains(error.message, "f:1: step 5: layer 1: a step of more than 31 bytes in memory");
 }
 
-static eplb_status read_all_rows(const eplb_hooks *hooks, void *context)
-{
-    eplb_counts_reader *reader;
-    eplb_counts_row row;
-    eplb_status status = eplb_counts_open(&reader, hooks, context, NULL, NULL);
-    while (status == EPLB_OK) {
-        status = eplb_counts_next(reader, &row, NULL);
-    }
-    eplb_counts_close(&reader);
-    return status == EPLB_END ? EPLB_OK : status;
-}
-
 /* Lines that outgrow what the lines before needed, so that growing fails, too. */
 static void growing_steps_survive_each_failure(void **state)
 {
@@ -158,7 +147,7 @@ static void growing_steps_survive_each_failure(void **state)
         fprintf(file, "]}\n");
     }
     assert_int_equal(fclose(file), 0);
-    test_each_failing_allocation(read_all_rows, path.text);
+    test_each_failing_allocation(read_counts, path.text);
 }
 
 static void reading_a_last_map_keeps_one_line_only(void **state)
