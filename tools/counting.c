@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "current.h"
 #include "formats.h"
 #include "message.h"
 
@@ -38,16 +37,7 @@ eplb_status counting_open(eplb_placement **placement, const counting_values *val
     if (values->counted_under == NULL) {
         return EPLB_OK;
     }
-    const char *path = values->counted_under;
-    eplb_status status = read_on_any_gpus(placement, path, experts, hooks, error);
-    if (status == EPLB_OK) {
-        status = check_placement(*placement, path,
-                                 EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, error);
-    }
-    if (status != EPLB_OK) {
-        eplb_placement_destroy(placement);
-    }
-    return status;
+    return read_on_any_gpus(placement, values->counted_under, experts, hooks, error);
 }
 
 eplb_read_options counting_reading(const counting_values *values, const eplb_placement *placement,

@@ -117,7 +117,8 @@ typedef struct eplb_read_options {
      * Layers are found by their number, or, in formats that number MoE layers, by their order, and
      * then all must be there where the placement's numbers are not 0, 1, 2, ...; in CSV and JSON
      * lines by their number where the first row has one of the placement's, else by their order.
-     * EPLB_ERROR_DATA where numbers of the model may meet those of MoE layers. Files that carry the
+     * EPLB_ERROR_DATA where numbers of the model may meet those of MoE layers, and where an expert
+     * has no slot in the placement. Files that carry the
      * map of their slots are folded by that one. NULL (default): counts are of logical experts.
      * Borrowed until the file is closed. */
     const eplb_placement *counted_under;

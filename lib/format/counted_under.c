@@ -4,6 +4,32 @@
 #include "base/memory.h"
 #include "format/fold.h"
 
+/* The tokens of an expert without a slot were not counted, or the placement is another one. */
+static eplb_status check_experts(const eplb_reading *reading, eplb_error *error)
+{
+    const eplb_placement *placement = reading->options.counted_under;
+    int32_t experts = eplb_placement_experts(placement);
+    int32_t *replicas = eplb_alloc(&reading->hooks, (size_t)experts, sizeof(*replicas));
+    if (replicas == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    eplb_status status = EPLB_OK;
+    for (int32_t l = 0; l < eplb_placement_layers(placement) && status == EPLB_OK; l++) {
+        status = eplb_placement_replica_counts(placement, l, replicas, error);
+        for (int32_t e = 0; e < experts && status == EPLB_OK; e++) {
+            if (replicas[e] == 0) {
+                status =
+                    eplb_error_set(error, EPLB_ERROR_DATA,
+                                   "%s: the placement that it was counted under: layer %d: "
+                                   "expert %d has no slot",
+                                   reading->input.name, eplb_placement_layer_ids(placement)[l], e);
+            }
+        }
+    }
+    eplb_free(&reading->hooks, replicas);
+    return status;
+}
+
 eplb_status eplb_counted_under_resolve(eplb_reading *reading, eplb_error *error)
 {
     eplb_read_options *options = &reading->options;
@@ -20,7 +46,7 @@ eplb_status eplb_counted_under_resolve(eplb_reading *reading, eplb_error *error)
     reading->logical_experts = experts;
     options->experts = slots;
     options->max_experts = slots > options->max_experts ? slots : options->max_experts;
-    return EPLB_OK;
+    return check_experts(reading, error);
 }
 
 eplb_status eplb_counted_under_init(eplb_counted_under *self, const eplb_reading *reading,

@@ -183,7 +183,8 @@ static void a_placement_without_an_expert_is_refused(void **state)
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         run_result result = run_line(*state, lines[i]);
         assert_int_equal(result.exit_code, 1);
-        assert_string_equal(result.err, "eplb: part: layer 0: expert 6 has no replica\n");
+        assert_contains(result.err, "slots: the placement that it was counted under: layer 0: "
+                                    "expert 6 has no slot\n");
         run_release(&result);
     }
 }

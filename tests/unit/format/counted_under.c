@@ -144,15 +144,30 @@ static void tokens_in_an_empty_slot_are_refused(void **state)
     (void)state;
     int32_t rows[LAYERS][SLOTS];
     memcpy(rows, recorded_map, sizeof(rows));
-    rows[1][4] = -1;
+    rows[1][6] = -1; /* expert 2 has two others */
     eplb_placement *placement = make_placement(rows, LAYERS + 1);
     assert_under_refused(
         placement, LINE("0", SLOTS_0) LINE("1", SLOTS_1) LINE("2", SLOTS_2), EPLB_ERROR_DATA,
-        "f: step 0: layer 1: slot 4: 426 tokens, but the map says that it is empty");
+        "f: step 0: layer 1: slot 6: 398 tokens, but the map says that it is empty");
     eplb_error error;
     folded read;
     test_write_text("f", LINE("0", SLOTS_0) LINE("1", ZEROS) LINE("2", SLOTS_2));
     assert_ok(read_under(placement, &read, &error), &error);
+    eplb_placement_destroy(&placement);
+}
+
+static void a_placement_without_a_slot_for_an_expert_is_refused(void **state)
+{
+    (void)state;
+    int32_t rows[LAYERS][SLOTS];
+    memcpy(rows, recorded_map, sizeof(rows));
+    for (int s = 0; s < SLOTS; s++) {
+        rows[1][s] = rows[1][s] == 5 ? 6 : rows[1][s];
+    }
+    eplb_placement *placement = make_placement(rows, LAYERS + 1);
+    assert_under_refused(
+        placement, LINE("0", SLOTS_0), EPLB_ERROR_DATA,
+        "f: the placement that it was counted under: layer 2: expert 5 has no slot");
     eplb_placement_destroy(&placement);
 }
 
@@ -304,6 +319,7 @@ static void each_failing_allocation_is_survived(void **state)
 }
 
 TEST_MAIN(INSIDE(formats_without_layer_ids_go_by_the_order_of_layers),
+          INSIDE(a_placement_without_a_slot_for_an_expert_is_refused),
           INSIDE(formats_with_layer_ids_go_by_them), INSIDE(logs_go_by_the_numbers_that_they_have),
           INSIDE(model_layers_under_a_map_of_moe_layers_are_refused),
           INSIDE(slots_that_csv_leaves_out_have_no_tokens),
