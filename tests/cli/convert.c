@@ -196,6 +196,26 @@ static void assert_refused(const char *directory, const refusal *expected)
     run_release(&result);
 }
 
+static void a_name_that_parts_a_source_is_no_other_file(void **state)
+{
+    static const char *const names[] = {"a", "b", "c", "a=b", "b:3", "a,b"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        test_write_text(test_join(*state, names[i]).text, "{\"layer\":0,\"counts\":[1]}\n");
+    }
+    const refusal refusals[] = {
+        {"convert a=b c --out out", 2, "'a=b' among several files"},
+        {"convert c a=b --out out", 2, "'a=b' among several files"},
+        {"convert c b:3 --out out", 2, "'b:3' among several files"},
+        {"convert c a,b --out out", 2, "'a,b' among several files"},
+    };
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        assert_refused(*state, &refusals[i]);
+    }
+    run_ok(*state, "convert ./a=b c --out some.jsonl");
+    run_ok(*state, "convert b:3 c --out some.jsonl");
+    run_ok(*state, "convert a,b --out one.jsonl");
+}
+
 static void what_is_not_clear_is_refused(void **state)
 {
     static const refusal cases[] = {
@@ -404,6 +424,7 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(what_a_format_cannot_carry_is_refused),
           IN_DIRECTORY(counts_go_through_every_format),
           IN_DIRECTORY(several_files_are_ranks_that_are_summed),
+          IN_DIRECTORY(a_name_that_parts_a_source_is_no_other_file),
           IN_DIRECTORY(what_is_not_clear_is_refused),
           IN_DIRECTORY(layers_that_have_rows_are_not_dense),
           IN_DIRECTORY(maps_without_all_moe_layers_are_refused),
