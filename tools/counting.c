@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "current.h"
 #include "formats.h"
 #include "message.h"
 
@@ -37,7 +38,15 @@ eplb_status counting_open(eplb_placement **placement, const counting_values *val
     if (values->counted_under == NULL) {
         return EPLB_OK;
     }
-    return read_on_any_gpus(placement, values->counted_under, experts, hooks, error);
+    eplb_status status = read_on_any_gpus(placement, values->counted_under, experts, hooks, error);
+    if (status == EPLB_OK) { /* an expert without a slot would lose its tokens without a word */
+        status = check_placement(*placement, values->counted_under,
+                                 EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, error);
+    }
+    if (status != EPLB_OK) {
+        eplb_placement_destroy(placement);
+    }
+    return status;
 }
 
 eplb_read_options counting_reading(const counting_values *values, const eplb_placement *placement,

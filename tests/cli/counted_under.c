@@ -154,6 +154,28 @@ static void widths_that_contradict_ask_for_it(void **state)
     }
 }
 
+static void a_placement_without_a_slot_for_an_expert_is_refused(void **state)
+{
+    write_slots(*state, "slots");
+    test_write_text(test_join(*state, "hole").text,
+                    "[[0,1,2,3,4,5,6,7,0,1,2,3],[0,1,2,3,4,5,6,7,0,1,2,3],"
+                    "[0,1,2,3,4,5,6,6,0,1,2,3]]");
+    static const char *const lines[] = {
+        "convert slots --counted-under hole --out out.csv",
+        "plan --load slots --counted-under hole --gpus 4 --redundant 4",
+        "convert slots --counted-under ascend --experts 9 --out out.csv",
+    };
+    static const char *const messages[] = {"hole: layer 2: expert 7 has no replica",
+                                           "hole: layer 2: expert 7 has no replica",
+                                           "ascend: layer 0: expert 8 has no replica"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        run_result result = run_line(*state, lines[i]);
+        assert_int_equal(result.exit_code, 1);
+        assert_contains(result.err, messages[i]);
+        run_release(&result);
+    }
+}
+
 /* Fewer counts than experts are no counts of slots, and folded ones are none any more. */
 static void other_contradictions_do_not(void **state)
 {
@@ -227,6 +249,8 @@ TEST_MAIN(cmocka_unit_test_setup_teardown(slots_become_experts, setup, test_dire
                                           test_directory_teardown),
           cmocka_unit_test_setup_teardown(widths_that_contradict_ask_for_it, setup,
                                           test_directory_teardown),
+          cmocka_unit_test_setup_teardown(a_placement_without_a_slot_for_an_expert_is_refused,
+                                          setup, test_directory_teardown),
           cmocka_unit_test_setup_teardown(other_contradictions_do_not, setup,
                                           test_directory_teardown),
           cmocka_unit_test_setup_teardown(standard_input_is_no_placement_of_counts, setup,
