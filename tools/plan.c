@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "current.h"
+#include "dense_layers.h"
 #include "exact.h"
 #include "formats.h"
 #include "load_reading.h"
@@ -65,6 +66,23 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
                                   .model = &self->model};
     return read_scenarios(&self->load, &request, &self->assumes_experts, &self->hooks, error);
+}
+
+/* The layers behind a missing one must not get its number. */
+static eplb_status check_layers(plan_job *self, eplb_error *error)
+{
+    const id_list *dense = &self->values->dense_layers;
+    bool has_ids = (eplb_format_flags(self->to) & EPLB_FORMAT_MODEL_LAYER_IDS) != 0;
+    int32_t missing =
+        self->values->out != NULL && !has_ids ? missing_moe_layer(self->load, dense) : -1;
+    if (missing < 0) {
+        return EPLB_OK;
+    }
+    return eplb_error_set(
+        error, EPLB_ERROR_DATA, "the loads have no layer %d, and %s, which %s cannot carry%s",
+        missing, dense->items != NULL ? "it is not dense" : "nothing says that it is dense",
+        eplb_format_name(self->to),
+        dense->items != NULL ? "" : "; --dense-layers LIST, or --model says it");
 }
 
 static eplb_status read_current_of(plan_job *self, eplb_error *error)
@@ -398,8 +416,8 @@ static int run(plan_job *self)
 {
     eplb_error error;
     eplb_status (*const steps[])(plan_job *, eplb_error *) = {
-        read_load,  read_current_of, make_cluster, check_lost_experts,
-        open_exact, make_plan,       repair,       place_weighted};
+        read_load,  check_layers, read_current_of, make_cluster,  check_lost_experts,
+        open_exact, make_plan,    repair,          place_weighted};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);
