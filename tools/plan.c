@@ -68,21 +68,24 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
     return read_scenarios(&self->load, &request, &self->assumes_experts, &self->hooks, error);
 }
 
-/* The layers behind a missing one must not get its number. */
+/* Formats without numbers of layers would give those behind a missing one wrong numbers, and
+ * formats with all layers would take it for dense. */
 static eplb_status check_layers(plan_job *self, eplb_error *error)
 {
     const id_list *dense = &self->values->dense_layers;
-    bool has_ids = (eplb_format_flags(self->to) & EPLB_FORMAT_MODEL_LAYER_IDS) != 0;
+    uint32_t flags = eplb_format_flags(self->to);
+    bool needs_all =
+        (flags & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0 || (flags & EPLB_FORMAT_MODEL_LAYER_IDS) == 0;
     int32_t missing =
-        self->values->out != NULL && !has_ids ? missing_moe_layer(self->load, dense) : -1;
+        self->values->out != NULL && needs_all ? missing_moe_layer(self->load, dense) : -1;
     if (missing < 0) {
         return EPLB_OK;
     }
+    bool is_known = dense->items != NULL;
     return eplb_error_set(
-        error, EPLB_ERROR_DATA, "the loads have no layer %d, and %s, which %s cannot carry%s",
-        missing, dense->items != NULL ? "it is not dense" : "nothing says that it is dense",
-        eplb_format_name(self->to),
-        dense->items != NULL ? "" : "; --dense-layers LIST, or --model says it");
+        error, EPLB_ERROR_DATA, "the loads have no layer %d, and %s: %s needs every MoE layer%s",
+        missing, is_known ? "it is not dense" : "nothing says that it is dense",
+        eplb_format_name(self->to), is_known ? "" : "; --dense-layers LIST, or --model says it");
 }
 
 static eplb_status read_current_of(plan_job *self, eplb_error *error)

@@ -138,6 +138,8 @@ static void map_of_moe_layers_gives_none_the_number_of_a_missing_one(void **stat
     static const char *const refused[][2] = {
         {"ids --to vllm --out map", "no layer 2, and nothing says that it is dense"},
         {"ids --to ascend --out map --dense-layers 0", "no layer 2, and it is not dense"},
+        {"ids --to sglang --out map", "no layer 2, and nothing says that it is dense"},
+        {"ids --to sglang --out map --dense-layers 0", "no layer 2, and it is not dense"},
         {"ids --to omni --out map --dense-layers none", "no layer 0, and it is not dense"},
         {"ids --to fastdeploy --out map --dense-layers 0,2,5", "no layer 4, and it is not dense"},
     };
