@@ -256,6 +256,23 @@ static void what_is_not_clear_is_refused(void **state)
     }
 }
 
+static void counts_without_a_layer_give_its_number_to_none(void **state)
+{
+    static const refusal cases[] = {
+        {"convert gap --to npy --out out", 1, "gap: no layer 3, and nothing says that it is dense"},
+        {"convert gap --to sglang --out out", 1, "no layer 3, and nothing says that it is dense"},
+        {"convert gap --to npy --dense-layers 0-1 --out out", 1, "no layer 3, and it is not dense"},
+        {"convert gap --to sglang --dense-layers 0 --out out", 1,
+         "no layer 1, and it is not dense"},
+    };
+    test_write_text(test_join(*state, "gap").text, "step,layer,expert,tokens\n0,2,0,1\n0,4,0,1\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_refused(*state, &cases[i]);
+    }
+    run_ok(*state, "convert gap --to npy --dense-layers 0,1,3 --out out");
+    run_ok(*state, "convert gap --to jsonl --out out");
+}
+
 static void layers_that_have_rows_are_not_dense(void **state)
 {
     write_recorded_map(*state, eplb_format_find("sglang"));
@@ -425,6 +442,7 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(counts_go_through_every_format),
           IN_DIRECTORY(several_files_are_ranks_that_are_summed),
           IN_DIRECTORY(a_name_that_parts_a_source_is_no_other_file),
+          IN_DIRECTORY(counts_without_a_layer_give_its_number_to_none),
           IN_DIRECTORY(what_is_not_clear_is_refused),
           IN_DIRECTORY(layers_that_have_rows_are_not_dense),
           IN_DIRECTORY(maps_without_all_moe_layers_are_refused),
