@@ -5,6 +5,7 @@
 
 #include <ftw.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -82,6 +83,7 @@ typedef struct test_memory {
     int64_t requests; /* calls of allocate and reallocate */
     int64_t fail_at;  /* the request of this number, from 1, fails; 0: none does */
     size_t largest;   /* bytes of the largest request */
+    pthread_t thread; /* the only one that may call them: that of test_hooks */
 } test_memory;
 
 /* No test needs more at once; asking for more fails as on a machine without memory. */
@@ -90,6 +92,7 @@ typedef struct test_memory {
 static inline bool test_memory_refuses(test_memory *memory, size_t size)
 {
     assert_true(size > 0);
+    assert_true(pthread_equal(memory->thread, pthread_self()));
     memory->requests++;
     memory->largest = size > memory->largest ? size : memory->largest;
     return memory->requests == memory->fail_at || size > TEST_LARGEST_REQUEST;
@@ -114,8 +117,10 @@ static inline void *test_reallocate(void *context, void *block, size_t size)
 
 static inline void test_release(void *context, void *block)
 {
+    test_memory *memory = context;
     assert_non_null(block);
-    ((test_memory *)context)->live--;
+    assert_true(pthread_equal(memory->thread, pthread_self()));
+    memory->live--;
     free(block);
 }
 
@@ -123,6 +128,7 @@ static inline eplb_hooks test_hooks(test_memory *memory)
 {
     eplb_hooks hooks;
     eplb_hooks_init(&hooks);
+    memory->thread = pthread_self();
     hooks.allocate = test_allocate;
     hooks.reallocate = test_reallocate;
     hooks.release = test_release;

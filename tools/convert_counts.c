@@ -51,7 +51,7 @@ static eplb_status read_load(counts_job *self, eplb_error *error)
         return status;
     }
     self->assumes_experts = are_logical == 0 && values->experts == 0;
-    return name_file_layers(&self->load, &self->file_ids, &values->dense_layers, &order->model,
+    return name_file_layers(&self->load, &self->file_ids, &values->dense_layers, -1, &order->model,
                             &order->hooks, error);
 }
 

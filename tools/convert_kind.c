@@ -43,10 +43,11 @@ static bool may_be(const conversion *self, int32_t kind)
     const convert_values *values = self->values;
     bool is_source = values->files.count > 1 || is_directory(self->path) ||
                      values->counting.counted_under != NULL || values->counting.array != NULL;
+    bool is_map = convert_placement_option_given(values) != NULL;
     uint32_t readable = reads[kind] | (kind == WHAT_PLACEMENT ? writes[kind] : 0);
     return (values->what == NOT_GIVEN || values->what == kind) &&
-           !(kind == WHAT_PLACEMENT && is_source) && has(self->from, readable) &&
-           has(self->to, writes[kind]);
+           !(kind == WHAT_PLACEMENT && is_source) && !(kind == WHAT_COUNTS && is_map) &&
+           has(self->from, readable) && has(self->to, writes[kind]);
 }
 
 /* Appends " name" of each format that the content fits. */
@@ -136,8 +137,9 @@ int convert_find_kind(conversion *self)
     if (!counts && !placement) {
         return usage_error(convert_command.name,
                            "the options leave neither counts nor a placement to convert: --from "
-                           "and --to say what both are of, and several files, a directory, "
-                           "--counted-under and --array are for counts");
+                           "and --to say what both are of, several files, a directory, "
+                           "--counted-under and --array are for counts, and --draft-layers and "
+                           "--without-draft-layers for placements");
     }
     self->is_placement = placement;
     eplb_error error;

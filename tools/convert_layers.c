@@ -4,6 +4,7 @@
 
 #include "convert.h"
 #include "dense_layers.h"
+#include "draft_layers.h"
 
 /* The layers of the result: rows of the placement that is converted, and their numbers. */
 typedef struct layer_map {
@@ -14,7 +15,8 @@ typedef struct layer_map {
     int32_t *rows;
     int32_t *ids;
     int32_t count;
-    int32_t model_layers; /* 0: not known */
+    int32_t model_layers; /* with those of the draft model; 0: not known */
+    int32_t draft_layers; /* of the last ones */
 } layer_map;
 
 static bool has(const eplb_format *format, uint32_t flag)
@@ -30,11 +32,11 @@ static eplb_status check_model(const layer_map *self, eplb_error *error)
         return eplb_error_set(error, EPLB_ERROR_DATA, "%s: all of its layers are dense",
                               self->path);
     }
-    if (self->config_layers > 0 && self->model_layers > 0 &&
-        self->model_layers != self->config_layers) {
+    int32_t own_layers = self->model_layers - self->draft_layers;
+    if (self->config_layers > 0 && self->model_layers > 0 && own_layers != self->config_layers) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
                               "%s: of a model with %d layers, but --model says %d", self->path,
-                              self->model_layers, self->config_layers);
+                              own_layers, self->config_layers);
     }
     if (self->model_layers > 0 && (last >= self->model_layers || dense >= self->model_layers)) {
         return eplb_error_set(error, EPLB_ERROR_DATA, "%s: layer %d is not one of %d layers",
@@ -47,14 +49,14 @@ static eplb_status check_model(const layer_map *self, eplb_error *error)
 static void keep_moe_layers(layer_map *self)
 {
     const int32_t *ids = eplb_placement_layer_ids(self->from);
+    self->model_layers = self->count;
     self->count = 0;
-    for (int32_t l = 0; l < eplb_placement_layers(self->from); l++) {
+    for (int32_t l = 0; l < self->model_layers; l++) {
         if (!is_dense_layer(self->dense, ids[l])) {
             self->rows[self->count] = l;
             self->ids[self->count++] = ids[l];
         }
     }
-    self->model_layers = eplb_placement_layers(self->from);
 }
 
 /* The numbers are of the model, and no layer is dense. */
@@ -69,8 +71,8 @@ static eplb_status keep_model_ids(layer_map *self, eplb_error *error)
         }
     }
     int32_t dense = last_dense_layer(self->dense);
-    self->model_layers =
-        self->config_layers > 0 ? self->config_layers : (last > dense ? last : dense) + 1;
+    self->model_layers = self->config_layers > 0 ? self->config_layers + self->draft_layers
+                                                 : (last > dense ? last : dense) + 1;
     return EPLB_OK;
 }
 
@@ -160,14 +162,33 @@ static eplb_status copy_rows(eplb_placement *to, const layer_map *map, eplb_erro
                 eplb_placement_set_row(to, l, eplb_placement_row(map->from, map->rows[l]), error);
         }
     }
+    return status == EPLB_OK ? eplb_placement_set_draft_layers(to, map->draft_layers, error)
+                             : status;
+}
+
+/* Which of the file's layers are the draft model's, and whether they stay. */
+static eplb_status choose_draft_layers(layer_map *self, const convert_values *values,
+                                       eplb_error *error)
+{
+    self->count = eplb_placement_layers(self->from);
+    self->model_layers = eplb_placement_model_layers(self->from);
+    self->draft_layers = values->draft_layers != NOT_GIVEN
+                             ? values->draft_layers
+                             : eplb_placement_draft_layers(self->from);
+    eplb_status status =
+        check_draft_layers(self->draft_layers, eplb_placement_layer_ids(self->from), self->count,
+                           self->model_layers, self->path, error);
+    if (status == EPLB_OK && values->without_draft_layers) {
+        self->count -= self->draft_layers;
+        self->model_layers -= self->model_layers > 0 ? self->draft_layers : 0;
+        self->draft_layers = 0;
+    }
     return status;
 }
 
 /* As the file has them. */
 static eplb_status begin(layer_map *self, eplb_error *error)
 {
-    self->count = eplb_placement_layers(self->from);
-    self->model_layers = eplb_placement_model_layers(self->from);
     self->rows = calloc((size_t)self->count, sizeof(*self->rows));
     self->ids = calloc((size_t)self->count, sizeof(*self->ids));
     if (self->rows == NULL || self->ids == NULL) {
@@ -189,9 +210,16 @@ eplb_status convert_layers(eplb_placement **out, const conversion *self,
                      .path = self->values->files.items[0],
                      .dense = &self->values->dense_layers,
                      .config_layers = self->model.gave_layers ? self->model.config.layers : 0};
-    eplb_status status = begin(&map, error);
+    eplb_status status = choose_draft_layers(&map, self->values, error);
+    if (status == EPLB_OK) {
+        status = begin(&map, error);
+    }
     if (status == EPLB_OK) {
         status = map_layers(&map, from, self->to, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_draft_layers(map.draft_layers, map.ids, map.count, map.model_layers,
+                                    map.path, error);
     }
     if (status == EPLB_OK) {
         status = eplb_placement_create(out, &self->hooks, eplb_placement_cluster(placement),

@@ -39,6 +39,12 @@ static const option options[] = {
      "config.json of the model (Hugging Face): says the experts and the dense layers; options win "
      "over it; files that contradict it are refused",
      OPTION_TEXT, AT(model), 0, 0, NULL},
+    {"draft-layers", "N",
+     "how many of the last layers of a placement are those of the draft model of speculative "
+     "decoding (MTP); 0 makes layers of the model of them (default: as the file says, else 0)",
+     OPTION_INT, AT(draft_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
+    {"without-draft-layers", NULL, "leave those layers out", OPTION_FLAG, AT(without_draft_layers),
+     0, 0, NULL},
     {"list", NULL,
      "show all formats: what is read and written, by what they are recognised, and "
      "whose they are",
@@ -53,7 +59,8 @@ const command convert_command = {
         "Writes logged counts of tokens per expert, or a placement, in another format. Several "
         "files, or a directory, are counts of ranks, which are summed. Counts of slots become "
         "those of experts. What a format cannot carry, such as GPUs with different numbers of "
-        "slots, is refused. Arrays and sglang number the steps from 0; npy has the MoE layers "
+        "slots, or layers of a draft model, is refused. Arrays and sglang number the steps from 0; "
+        "npy has the MoE layers "
         "without their numbers.",
     .example = "eplb convert counts.jsonl --to csv --out counts.csv",
     .options = options,
@@ -63,7 +70,14 @@ const command convert_command = {
     .lists_formats = true,
 };
 
-const convert_values convert_values_default = {.what = NOT_GIVEN};
+const convert_values convert_values_default = {.what = NOT_GIVEN, .draft_layers = NOT_GIVEN};
+
+const char *convert_placement_option_given(const convert_values *values)
+{
+    return values->draft_layers != NOT_GIVEN ? "draft-layers"
+           : values->without_draft_layers    ? "without-draft-layers"
+                                             : NULL;
+}
 
 /* Several files are read as one source, [NAME=]PATH[,PATH...][:WEIGHT]: the file in whose name a
  * character would be taken for a part of that; NULL: none. */
@@ -103,6 +117,10 @@ int convert_values_check(const convert_values *values)
     }
     if (values->what == WHAT_PLACEMENT && values->files.count > 1) {
         return usage_error(name, "%d files: a placement is one file", values->files.count);
+    }
+    const char *of_placements = convert_placement_option_given(values);
+    if (of_placements != NULL && values->what == WHAT_COUNTS) {
+        return usage_error(name, "--%s is for placements", of_placements);
     }
     const char *ambiguous = values->files.count > 1 ? find_ambiguous(&values->files) : NULL;
     if (ambiguous != NULL) {

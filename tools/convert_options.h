@@ -17,6 +17,8 @@ typedef struct convert_values {
     int32_t experts; /* 0: as the files say */
     id_list dense_layers;
     const char *model;
+    int32_t draft_layers; /* NOT_GIVEN: as the file says */
+    bool without_draft_layers;
     bool list;
     bool json;
 } convert_values;
@@ -26,6 +28,9 @@ enum { WHAT_COUNTS, WHAT_PLACEMENT };
 
 extern const command convert_command;
 extern const convert_values convert_values_default;
+
+/* The name of an option for placements only; NULL: none was given. */
+const char *convert_placement_option_given(const convert_values *values);
 
 /* What each option alone cannot tell. Returns an exit code, with a message. */
 int convert_values_check(const convert_values *values);

@@ -4,6 +4,7 @@
 
 #include "convert.h"
 #include "current.h"
+#include "draft_layers.h"
 #include "formats.h"
 #include "launch.h"
 #include "message.h"
@@ -61,20 +62,37 @@ static int tell(const conversion *self, const eplb_placement *placement, const e
         cJSON_AddStringToObject(document, "to", eplb_format_name(self->to));
         json_add_text(document, "out", values->out);
         json_add_integer(document, "layers", layers);
+        json_add_integer(document, "draft_layers", eplb_placement_draft_layers(placement));
         json_add_integer(document, "experts", experts);
         json_add_integer(document, "gpus", gpus_of(placement));
         json_add_integer(document, "slots", slots);
         return json_finish(document, EXIT_DONE);
     }
     FILE *out = strcmp(values->out, "-") == 0 ? stderr : stdout;
+    char of_draft[48];
     fprintf(out,
-            "Placement, %s to %s: %" PRId32 " layer%s of %" PRId32 " experts on %" PRId32
+            "Placement, %s to %s: %" PRId32 " layer%s%s of %" PRId32 " experts on %" PRId32
             " GPU%s (%" PRId32 " slots)\n",
-            eplb_format_name(from), eplb_format_name(self->to), layers, plural(layers), experts,
-            gpus_of(placement), plural(gpus_of(placement)), slots);
+            eplb_format_name(from), eplb_format_name(self->to), layers, plural(layers),
+            draft_layers_text(eplb_placement_draft_layers(placement), of_draft, sizeof(of_draft)),
+            experts, gpus_of(placement), plural(gpus_of(placement)), slots);
     const written_map map = {.format = self->to, .path = values->out, .redundant = slots - experts};
     print_launch_hint(&map, out);
     return output_finish(EXIT_DONE);
+}
+
+/* The two ways on where a format cannot tell whose the last layers are. */
+static void explain_draft_layers(const conversion *self, const eplb_placement *placement,
+                                 eplb_error *error)
+{
+    if (error->status == EPLB_ERROR_UNSUPPORTED &&
+        eplb_placement_draft_layers(placement) > eplb_format_draft_layers(self->to)) {
+        eplb_error given = *error;
+        eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                       "%.300s; --without-draft-layers leaves them out, --draft-layers 0 makes "
+                       "layers of the model of them",
+                       given.message);
+    }
 }
 
 static int write_converted(const conversion *self, const eplb_placement *read,
@@ -88,6 +106,9 @@ static int write_converted(const conversion *self, const eplb_placement *read,
     }
     if (status == EPLB_OK) {
         status = eplb_placement_write(placement, &self->hooks, self->values->out, self->to, &error);
+        if (status != EPLB_OK) {
+            explain_draft_layers(self, placement, &error);
+        }
     }
     int exit_code = EXIT_DONE;
     if (status == EPLB_OK) {

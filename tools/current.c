@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "current.h"
 
+#include "draft_layers.h"
+
 bool are_layer_indices(const int32_t *ids, int32_t layers)
 {
     return ids[layers - 1] == layers - 1; /* ids ascend from 0 or more */
@@ -49,8 +51,12 @@ static eplb_status match_moe_layers(const eplb_placement *placement, const char 
     const int32_t *load_ids = eplb_load_layer_ids(load);
     const int32_t *ids = eplb_placement_layer_ids(placement);
     if (eplb_placement_layers(placement) != layers) {
-        return eplb_error_set(error, EPLB_ERROR_DATA, "%s: %d layers, but the loads have %d", path,
-                              eplb_placement_layers(placement), layers);
+        int32_t draft = eplb_placement_draft_layers(placement);
+        char of_draft[48];
+        return eplb_error_set(
+            error, EPLB_ERROR_DATA, "%s: %d layers%s, but the loads have %d%s", path,
+            eplb_placement_layers(placement), draft_layers_text(draft, of_draft, sizeof(of_draft)),
+            layers, draft > 0 ? "; eplb convert --without-draft-layers leaves them out" : "");
     }
     if (are_layer_indices(ids, layers)) {
         return EPLB_OK;
@@ -114,6 +120,9 @@ static eplb_status align(eplb_placement **out, const eplb_placement *read, const
     if (status == EPLB_OK) {
         status = copy_rows(*out, read, path, all_model_layers, error);
     }
+    if (status == EPLB_OK) {
+        status = eplb_placement_set_draft_layers(*out, eplb_placement_draft_layers(read), error);
+    }
     return status == EPLB_OK
                ? check_placement(*out, path,
                                  EPLB_VALIDATE_ALLOW_EMPTY | EPLB_VALIDATE_ALLOW_DUPLICATES, error)
@@ -122,16 +131,19 @@ static eplb_status align(eplb_placement **out, const eplb_placement *read, const
 
 eplb_status read_current(eplb_placement **out, const char *path, eplb_load *load,
                          const eplb_read_options *options, const eplb_hooks *hooks,
-                         eplb_error *error)
+                         const eplb_format **format, eplb_error *error)
 {
     *out = NULL;
     eplb_placement *read;
-    const eplb_format *format;
-    eplb_status status = eplb_placement_read(&read, hooks, path, options, &format, error);
+    const eplb_format *found;
+    eplb_status status = eplb_placement_read(&read, hooks, path, options, &found, error);
     if (status != EPLB_OK) {
         return status;
     }
-    bool all_model_layers = (eplb_format_flags(format) & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0;
+    if (format != NULL) {
+        *format = found;
+    }
+    bool all_model_layers = (eplb_format_flags(found) & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0;
     status = align(out, read, path, load, all_model_layers, hooks, error);
     eplb_placement_destroy(&read);
     if (status != EPLB_OK) {

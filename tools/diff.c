@@ -2,6 +2,7 @@
 #include "diff.h"
 
 #include "commands.h"
+#include "draft_layers.h"
 #include "formats.h"
 #include "load_reading.h"
 #include "message.h"
@@ -132,6 +133,7 @@ static eplb_status read_load(diff_job *self, eplb_error *error)
                                   .counting = &values->counting,
                                   .current = values->old_path,
                                   .dense_layers = &values->dense_layers,
+                                  .draft_layers = draft_layers_of(values->old_path),
                                   .slices =
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
                                   .model = &self->model};

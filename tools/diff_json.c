@@ -9,6 +9,7 @@ static void add_shape(cJSON *document, const diff_report *self)
     json_add_text(document, "old", self->old_path);
     json_add_text(document, "new", self->new_path);
     json_add_integer(document, "layers", self->layers);
+    json_add_integer(document, "draft_layers", eplb_placement_draft_layers(self->maps->new_map));
     json_add_integer(document, "experts", self->experts);
     json_add_integer(document, "gpus", self->gpus);
     json_add_integer(document, "slots_before", self->old_slots);

@@ -104,6 +104,24 @@ static eplb_status match_ids(eplb_placement *a, eplb_placement *b, const diff_re
     return EPLB_OK;
 }
 
+/* Where a format cannot say whose the last layers are, they are what they are in the other map. */
+static eplb_status match_draft_layers(const read_map *a, const read_map *b, eplb_error *error)
+{
+    int32_t of_a = eplb_placement_draft_layers(a->placement);
+    int32_t of_b = eplb_placement_draft_layers(b->placement);
+    bool a_says = eplb_format_draft_layers(a->format) > 0;
+    bool b_says = eplb_format_draft_layers(b->format) > 0;
+    if (a_says && b_says && of_a != of_b) {
+        return eplb_error_set(error, EPLB_ERROR_DATA,
+                              "%.180s: %d of its %d layers are the draft model's, but %d of %d in "
+                              "%.180s",
+                              b->path, of_b, eplb_placement_layers(b->placement), of_a,
+                              eplb_placement_layers(a->placement), a->path);
+    }
+    return b_says ? eplb_placement_set_draft_layers(a->placement, of_b, error)
+                  : eplb_placement_set_draft_layers(b->placement, of_a, error);
+}
+
 static eplb_status match(const read_map *a, const read_map *b, const diff_request *request,
                          eplb_error *error)
 {
@@ -127,7 +145,8 @@ static eplb_status match(const read_map *a, const read_map *b, const diff_reques
                                   may_be_dense ? ": say which are dense with --dense-layers" : "");
         }
     }
-    return match_ids(a->placement, b->placement, request, error);
+    eplb_status status = match_draft_layers(a, b, error);
+    return status == EPLB_OK ? match_ids(a->placement, b->placement, request, error) : status;
 }
 
 static eplb_status read_by_themselves(diff_maps *self, const diff_request *request,
@@ -150,23 +169,29 @@ static eplb_status read_by_themselves(diff_maps *self, const diff_request *reque
     return status;
 }
 
+static eplb_status match_aligned(const read_map *a, const read_map *b, eplb_error *error)
+{
+    int32_t before = eplb_cluster_gpus(eplb_placement_cluster(a->placement));
+    int32_t after = eplb_cluster_gpus(eplb_placement_cluster(b->placement));
+    return before == after
+               ? match_draft_layers(a, b, error)
+               : eplb_error_set(error, EPLB_ERROR_DATA, "%.180s: %d GPUs, but %.180s has %d",
+                                b->path, after, a->path, before);
+}
+
 static eplb_status read_for_load(diff_maps *self, const diff_request *request, eplb_load *load,
                                  const eplb_hooks *hooks, eplb_error *error)
 {
-    eplb_status status =
-        read_current(&self->old_map, request->old_path, load, &request->reading, hooks, error);
-    if (status == EPLB_OK) {
-        status =
-            read_current(&self->new_map, request->new_path, load, &request->reading, hooks, error);
+    read_map maps[] = {{.path = request->old_path}, {.path = request->new_path}};
+    eplb_status status = EPLB_OK;
+    for (int i = 0; i < 2 && status == EPLB_OK; i++) {
+        status = read_current(&maps[i].placement, maps[i].path, load, &request->reading, hooks,
+                              &maps[i].format, error);
     }
     if (status == EPLB_OK) {
-        int32_t before = eplb_cluster_gpus(eplb_placement_cluster(self->old_map));
-        int32_t after = eplb_cluster_gpus(eplb_placement_cluster(self->new_map));
-        return before == after
-                   ? EPLB_OK
-                   : eplb_error_set(error, EPLB_ERROR_DATA, "%.180s: %d GPUs, but %.180s has %d",
-                                    request->new_path, after, request->old_path, before);
+        status = match_aligned(&maps[0], &maps[1], error);
     }
+    *self = (diff_maps){.old_map = maps[0].placement, .new_map = maps[1].placement};
     return status;
 }
 

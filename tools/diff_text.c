@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "diff.h"
+#include "draft_layers.h"
 #include "message.h"
 #include "output.h"
 
@@ -34,9 +35,11 @@ static int compare_rows(const void *a, const void *b)
 
 static void print_header(const diff_report *self)
 {
-    printf("%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32 " GPU%s, ", self->layers,
-           plural(self->layers), self->experts, plural(self->experts), self->gpus,
-           plural(self->gpus));
+    char of_draft[48];
+    int32_t draft = eplb_placement_draft_layers(self->maps->new_map);
+    printf("%" PRId32 " layer%s%s of %" PRId32 " expert%s on %" PRId32 " GPU%s, ", self->layers,
+           plural(self->layers), draft_layers_text(draft, of_draft, sizeof(of_draft)),
+           self->experts, plural(self->experts), self->gpus, plural(self->gpus));
     if (self->old_slots != self->new_slots) {
         printf("%" PRId32 " slots before, ", self->old_slots);
     }

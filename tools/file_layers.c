@@ -35,15 +35,16 @@ static eplb_status apply_dense(eplb_load **load, int32_t **file_ids, const id_li
 }
 
 eplb_status name_file_layers(eplb_load **load, int32_t **file_ids, const id_list *dense,
-                             const model_answers *model, const eplb_hooks *hooks, eplb_error *error)
+                             int32_t draft_layers, const model_answers *model,
+                             const eplb_hooks *hooks, eplb_error *error)
 {
     *file_ids = NULL;
     eplb_status status = keep_ids(file_ids, *load, error);
     if (status == EPLB_OK) {
-        status = model_check_layers(model, *load, false, error);
+        status = model_check_layers(model, *load, draft_layers, false, error);
     }
     if (status == EPLB_OK) {
         status = apply_dense(load, file_ids, dense, hooks, error);
     }
-    return status == EPLB_OK ? model_check_layers(model, *load, true, error) : status;
+    return status == EPLB_OK ? model_check_layers(model, *load, draft_layers, true, error) : status;
 }

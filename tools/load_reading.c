@@ -10,11 +10,14 @@ const char *const objective_choices[] = {"mean-of-max", "max-of-max", "sum", NUL
 static eplb_status name_layers(eplb_load **load, const load_request *request,
                                const eplb_hooks *hooks, eplb_error *error)
 {
-    eplb_status status = model_check_layers(request->model, *load, false, error);
+    eplb_status status =
+        model_check_layers(request->model, *load, request->draft_layers, false, error);
     if (status == EPLB_OK && request->dense_layers->items != NULL) {
         status = apply_dense_layers(load, request->dense_layers, hooks, error);
     }
-    return status == EPLB_OK ? model_check_layers(request->model, *load, true, error) : status;
+    return status == EPLB_OK
+               ? model_check_layers(request->model, *load, request->draft_layers, true, error)
+               : status;
 }
 
 static eplb_status read_folded(eplb_load **load, const load_request *request,

@@ -37,6 +37,7 @@ typedef struct load_request {
     const counting_values *counting;
     const id_list *dense_layers;
     int32_t slices;             /* 0: what the library does */
+    int32_t draft_layers;       /* that are known of; -1: none */
     const model_answers *model; /* of --model */
 } load_request;
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "draft_layers.h"
 #include "message.h"
 
 static eplb_status missing(const model_answers *self, const char *what, const char *remedy,
@@ -68,27 +69,31 @@ void model_answers_release(model_answers *self)
     model_config_release(&self->config);
 }
 
-eplb_status model_check_layers(const model_answers *self, const eplb_load *load, bool is_final,
-                               eplb_error *error)
+eplb_status model_check_layers(const model_answers *self, const eplb_load *load,
+                               int32_t draft_layers, bool is_final, eplb_error *error)
 {
     const model_config *config = &self->config;
+    int32_t draft = draft_layers > 0 ? draft_layers : 0;
     int32_t model_layers = eplb_load_model_layers(load);
     int32_t layers = eplb_load_layers(load);
-    if (config->layers > 0 && !is_final && model_layers > 0 && model_layers != config->layers) {
+    int32_t all = config->layers + draft;
+    char of_draft[48];
+    draft_layers_text(draft, of_draft, sizeof(of_draft));
+    if (config->layers > 0 && !is_final && model_layers > 0 && model_layers != all) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "the loads are of a model with %d layers, but %s has %d",
-                              model_layers, config->path, config->layers);
+                              "the loads are of a model with %d layers%s, but %s has %d",
+                              model_layers, of_draft, config->path, config->layers);
     }
     int32_t last = eplb_load_layer_ids(load)[layers - 1];
-    if (self->gave_layers && is_final && last >= config->layers) {
-        return eplb_error_set(error, EPLB_ERROR_DATA, "the loads have a layer %d, but %s has %d",
-                              last, config->path, config->layers);
+    if (self->gave_layers && is_final && last >= all) {
+        return eplb_error_set(error, EPLB_ERROR_DATA, "the loads have a layer %d%s, but %s has %d",
+                              last, of_draft, config->path, config->layers);
     }
-    bool may_list_dense = !is_final && (model_layers > 0 || layers == config->layers);
-    if (self->gave_layers && layers != config->moe_layers && !may_list_dense) {
+    bool may_list_dense = !is_final && (model_layers > 0 || layers == all);
+    if (self->gave_layers && layers != config->moe_layers + draft && !may_list_dense) {
         return eplb_error_set(error, EPLB_ERROR_DATA,
-                              "the loads have %d layers, but %s has %d with experts (of %d)",
-                              layers, config->path, config->moe_layers, config->layers);
+                              "the loads have %d layers%s, but %s has %d with experts (of %d)",
+                              layers, of_draft, config->path, config->moe_layers, config->layers);
     }
     return EPLB_OK;
 }

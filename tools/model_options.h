@@ -35,10 +35,11 @@ typedef struct model_answers {
 int model_answer(model_answers *self, const char *path, const model_questions *open);
 void model_answers_release(model_answers *self);
 
-/* EPLB_ERROR_DATA when the layers of a load are not those of the model, as far as the config was
- * asked. `is_final`: dense layers are left out, and the ids are those of the model. */
-eplb_status model_check_layers(const model_answers *self, const eplb_load *load, bool is_final,
-                               eplb_error *error);
+/* EPLB_ERROR_DATA when the layers of a load are not those of the model and `draft_layers` (-1: none
+ * known) of its draft model, as far as the config was asked. `is_final`: dense layers are left out,
+ * and the ids are those of the model. */
+eplb_status model_check_layers(const model_answers *self, const eplb_load *load,
+                               int32_t draft_layers, bool is_final, eplb_error *error);
 
 /* Where files were refused because of a number of experts that came from the config, makes the
  * message say so. */

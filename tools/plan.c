@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "current.h"
 #include "dense_layers.h"
+#include "draft_layers.h"
 #include "exact.h"
 #include "formats.h"
 #include "load_reading.h"
@@ -27,6 +28,8 @@ typedef struct plan_job {
     const eplb_format *from;
     const eplb_format *to;
     eplb_hooks hooks;
+    int32_t draft_layers; /* of the loads' last ones, as far as it is known before they are read;
+                           * -1: not at all */
     eplb_load *load;
     bool assumes_experts;    /* nothing says that the counts are of logical experts, not slots */
     eplb_placement *current; /* NULL: none */
@@ -53,6 +56,19 @@ static int find_formats(plan_job *self)
                : exit_code;
 }
 
+/* A contradiction is found before logs are read, which may take long. */
+static int find_draft_layers(plan_job *self)
+{
+    const plan_values *values = self->values;
+    int32_t said = draft_layers_of(values->current);
+    bool is_given = values->draft_layers != NOT_GIVEN;
+    self->draft_layers = is_given ? values->draft_layers : said;
+    return is_given && said >= 0 && said != values->draft_layers
+               ? usage_error(plan_command.name, "--draft-layers %d, but %s has %d",
+                             values->draft_layers, values->current, said)
+               : EXIT_DONE;
+}
+
 static eplb_status read_load(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
@@ -62,6 +78,7 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
                                   .counting = &values->counting,
                                   .current = values->current,
                                   .dense_layers = &values->dense_layers,
+                                  .draft_layers = self->draft_layers,
                                   .slices =
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
                                   .model = &self->model};
@@ -88,6 +105,20 @@ static eplb_status check_layers(plan_job *self, eplb_error *error)
         eplb_format_name(self->to), is_known ? "" : "; --dense-layers LIST, or --model says it");
 }
 
+/* What a current placement says that could not be read twice. */
+static eplb_status take_draft_layers(plan_job *self, const eplb_format *format, eplb_error *error)
+{
+    const plan_values *values = self->values;
+    if (eplb_format_draft_layers(format) == 0) {
+        return EPLB_OK;
+    }
+    self->draft_layers = eplb_placement_draft_layers(self->current);
+    return values->draft_layers == NOT_GIVEN || values->draft_layers == self->draft_layers
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_DATA, "--draft-layers %d, but %s has %d",
+                                values->draft_layers, values->current, self->draft_layers);
+}
+
 static eplb_status read_current_of(plan_job *self, eplb_error *error)
 {
     const plan_values *values = self->values;
@@ -97,10 +128,15 @@ static eplb_status read_current_of(plan_job *self, eplb_error *error)
     eplb_read_options reading = reading_options(NULL, eplb_load_experts(self->load));
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
-    eplb_status status =
-        read_current(&self->current, values->current, self->load, &reading, &self->hooks, error);
+    const eplb_format *format;
+    eplb_status status = read_current(&self->current, values->current, self->load, &reading,
+                                      &self->hooks, &format, error);
     if (status != EPLB_OK) {
         counting_explain_current(&values->counting, values->current, self->load, error);
+        return status;
+    }
+    status = take_draft_layers(self, format, error);
+    if (status != EPLB_OK) {
         return status;
     }
     /* Layers with different slots can be planned afresh only; who asks for more gets the error. */
@@ -110,6 +146,18 @@ static eplb_status read_current_of(plan_job *self, eplb_error *error)
     self->terms = price_terms_make(&values->price, values->expert_bytes,
                                    eplb_load_layers(self->load), values->gpus_per_node > 0);
     return EPLB_OK;
+}
+
+/* The current placement says it, too, where its file cannot. */
+static eplb_status mark_draft_layers(plan_job *self, eplb_error *error)
+{
+    int32_t count = self->draft_layers > 0 ? self->draft_layers : 0;
+    eplb_status status =
+        check_draft_layers(count, eplb_load_layer_ids(self->load), eplb_load_layers(self->load),
+                           eplb_load_model_layers(self->load), "the loads", error);
+    return status == EPLB_OK && self->current != NULL
+               ? eplb_placement_set_draft_layers(self->current, count, error)
+               : status;
 }
 
 /* Slots per GPU. When --redundant was given the error must say so: it speaks of slots. */
@@ -248,6 +296,7 @@ static eplb_status make_plan_with(plan_job *self, int32_t groups, eplb_plan **pl
     planning.spread_nodes = values->spread_nodes ? 1 : 0;
     planning.groups = groups;
     planning.node_cost = values->node_cost;
+    planning.draft_layers = self->draft_layers;
     planning.pin_count = values->pins.count;
     planning.pins = pins;
     planning.refiner = exact_refiner(self->exact);
@@ -417,10 +466,15 @@ static int deliver(const plan_job *self, plan_report *report)
 
 static int run(plan_job *self)
 {
+    int known = find_draft_layers(self);
+    if (known != EXIT_DONE) {
+        return known;
+    }
     eplb_error error;
     eplb_status (*const steps[])(plan_job *, eplb_error *) = {
-        read_load,  check_layers, read_current_of, make_cluster,  check_lost_experts,
-        open_exact, make_plan,    repair,          place_weighted};
+        read_load,    check_layers,       read_current_of, mark_draft_layers,
+        make_cluster, check_lost_experts, open_exact,      make_plan,
+        repair,       place_weighted};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);

@@ -23,6 +23,7 @@ static void add_range(cJSON *document, const char *name, bool exists, int64_t fe
 static void add_shape(cJSON *document, const plan_report *self)
 {
     json_add_integer(document, "layers", self->layers);
+    json_add_integer(document, "draft_layers", self->draft_layers);
     json_add_integer(document, "experts", self->experts);
     json_add_integer(document, "gpus", self->gpus);
     json_add_integer(document, "live_gpus", self->live_gpus);

@@ -35,6 +35,11 @@ static const option options[] = {
      AT(experts), 1, EPLB_MAX_EXPERTS, NULL},
     {"dense-layers", "LIST", DENSE_LAYERS_HELP, OPTION_IDS, AT(dense_layers), 0,
      EPLB_MAX_LAYERS - 1, NULL},
+    {"draft-layers", "N",
+     "how many of the last layers of the loads are those of the draft model of speculative "
+     "decoding (MTP), which the placement says where its format can (default: as in --current, "
+     "else 0)",
+     OPTION_INT, AT(draft_layers), 0, EPLB_MAX_LAYERS - 1, NULL},
     {"model", "FILE", MODEL_HELP, OPTION_TEXT, AT(model), 0, 0, NULL},
     {"gpus", "N", "GPUs that share the experts of a layer", OPTION_INT, AT(gpus), 1, EPLB_MAX_GPUS,
      NULL},
@@ -164,6 +169,7 @@ const command plan_command = {
 };
 
 const plan_values plan_values_default = {
+    .draft_layers = NOT_GIVEN,
     .slots = NOT_GIVEN,
     .redundant = NOT_GIVEN,
     .target_imbalance = NOT_GIVEN,

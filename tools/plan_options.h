@@ -12,7 +12,8 @@ typedef struct plan_values {
     const char *from;
     counting_values counting;
     id_list dense_layers;
-    int32_t experts; /* 0: as the files say */
+    int32_t draft_layers; /* NOT_GIVEN: as the current placement says */
+    int32_t experts;      /* 0: as the files say */
     int32_t gpus;
     int32_t gpus_per_node; /* 0: all on one */
     int32_t slots;

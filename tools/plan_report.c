@@ -242,6 +242,7 @@ eplb_status plan_report_create(plan_report *self, const plan_subject *subject, e
     const eplb_cluster *cluster = eplb_placement_cluster(subject->placement);
     *self = (plan_report){
         .layers = eplb_load_layers(subject->load),
+        .draft_layers = eplb_placement_draft_layers(subject->placement),
         .experts = eplb_load_experts(subject->load),
         .gpus = eplb_cluster_gpus(cluster),
         .live_gpus = eplb_cluster_live_gpus(cluster),

@@ -117,6 +117,7 @@ typedef struct plan_subject {
 
 typedef struct plan_report {
     int32_t layers;
+    int32_t draft_layers; /* of the last ones */
     int32_t scored_layers;
     int32_t experts;
     int32_t gpus;

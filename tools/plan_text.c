@@ -7,6 +7,7 @@
 
 #include <eplb/price.h>
 
+#include "draft_layers.h"
 #include "launch.h"
 #include "line.h"
 #include "message.h"
@@ -86,11 +87,14 @@ static void print_header(const plan_report *self, FILE *out)
 {
     char slots[32];
     char all[96];
+    char of_draft[48];
     fprintf(out,
-            "%" PRId32 " layer%s of %" PRId32 " expert%s on %" PRId32
+            "%" PRId32 " layer%s%s of %" PRId32 " expert%s on %" PRId32
             " GPU%s x %s slot%s (%s), %" PRId32 " scenario%s\n",
-            self->layers, plural(self->layers), self->experts, plural(self->experts), self->gpus,
-            plural(self->gpus), slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots),
+            self->layers, plural(self->layers),
+            draft_layers_text(self->draft_layers, of_draft, sizeof(of_draft)), self->experts,
+            plural(self->experts), self->gpus, plural(self->gpus),
+            slots_of_gpus(self, slots, sizeof(slots)), plural(self->most_slots),
             slots_of_layer(self, all, sizeof(all)), self->scenarios, plural(self->scenarios));
     if (self->expert_bytes > 0) {
         print_memory(self, out);

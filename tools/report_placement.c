@@ -100,7 +100,7 @@ eplb_status read_report_placement(eplb_placement **out, const report_values *val
     eplb_read_options reading = reading_options(NULL, eplb_load_experts(load));
     reading.gpus = values->gpus;
     reading.gpus_per_node = values->gpus_per_node;
-    eplb_status status = read_current(out, values->current, load, &reading, hooks, error);
+    eplb_status status = read_current(out, values->current, load, &reading, hooks, NULL, error);
     if (status != EPLB_OK) {
         counting_explain_current(&values->counting, values->current, load, error);
         return status;

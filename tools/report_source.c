@@ -5,6 +5,7 @@
 
 #include <eplb/source.h>
 
+#include "draft_layers.h"
 #include "file_layers.h"
 #include "message.h"
 #include "report_placement.h"
@@ -38,7 +39,8 @@ static eplb_status read_load(report_source *self, eplb_error *error)
         counting_explain(&values->counting, self->model, values->experts, error);
     }
     return status == EPLB_OK ? name_file_layers(&self->load, &self->file_ids, &values->dense_layers,
-                                                self->model, &self->hooks, error)
+                                                draft_layers_of(values->current), self->model,
+                                                &self->hooks, error)
                              : status;
 }
 

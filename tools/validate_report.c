@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "draft_layers.h"
 #include "message.h"
 #include "output.h"
 #include "wrap.h"
@@ -100,9 +101,13 @@ static void print_verdict(const validate_report *self, int64_t violations)
     int32_t experts = eplb_placement_experts(self->placement);
     int32_t gpus = eplb_cluster_gpus(eplb_placement_cluster(self->placement));
     char slots[48];
-    printf("valid%s%s: %d layer%s of %d expert%s on %d GPU%s x %s\n", before, title, layers,
-           plural(layers), experts, plural(experts), gpus, plural(gpus),
-           slots_of_gpus(self->placement, slots, sizeof(slots)));
+    char of_draft[48];
+    printf(
+        "valid%s%s: %d layer%s%s of %d expert%s on %d GPU%s x %s\n", before, title, layers,
+        plural(layers),
+        draft_layers_text(eplb_placement_draft_layers(self->placement), of_draft, sizeof(of_draft)),
+        experts, plural(experts), gpus, plural(gpus),
+        slots_of_gpus(self->placement, slots, sizeof(slots)));
 }
 
 static const eplb_engine *explained_engine(const validate_report *self)
@@ -154,6 +159,7 @@ static cJSON *describe(const validate_report *self)
         cJSON_AddNullToObject(document, "engine");
     }
     json_add_integer(document, "layers", eplb_placement_layers(placement));
+    json_add_integer(document, "draft_layers", eplb_placement_draft_layers(placement));
     json_add_known_integer(document, "model_layers", self->model.layers > 0, self->model.layers);
     json_add_integer(document, "experts", eplb_placement_experts(placement));
     json_add_integer(document, "gpus", eplb_cluster_gpus(eplb_placement_cluster(placement)));

@@ -71,8 +71,8 @@ typedef struct eplb_engine_violation {
 typedef struct eplb_engine_model {
     uint32_t struct_size; /* sizeof(eplb_engine_model), written by eplb_engine_model_init */
 
-    int32_t layers;              /* all hidden layers; 0 (default): not known, and layers are not
-                                  * checked */
+    int32_t layers;              /* all hidden layers, without those of a draft model; 0
+                                  * (default): not known, and layers are not checked */
     int32_t dense_count;         /* of them that have no experts; default 0 */
     const int32_t *dense_layers; /* [dense_count] their numbers, ascending, below `layers` */
 } eplb_engine_model;

@@ -64,6 +64,10 @@ EPLB_API const char *eplb_format_recognised_by(const eplb_format *format);
  * "vllm-project/vllm#49572"; "" where there is none. */
 EPLB_API const char *eplb_format_change(const eplb_format *format);
 
+/* How many layers of the draft model (see eplb_placement_set_draft_layers) its placements can mark
+ * as such; 0: none, they cannot tell them from the model's own. */
+EPLB_API int32_t eplb_format_draft_layers(const eplb_format *format);
+
 /*
  * Whether the content of a file, as far as its beginning tells, or of a directory, has the shape of
  * the format's files of what is `wanted`: EPLB_FORMAT_READS_COUNTS or EPLB_FORMAT_READS_PLACEMENT.
@@ -96,8 +100,9 @@ typedef struct eplb_read_options {
     int32_t max_experts; /* counts of a row, and expert ids are below it; default 4096 */
     int32_t max_slots;   /* slots of a layer; default 1048576 */
     int64_t max_bytes; /* a placement file, a snapshot, the index of a .pt, and, of recordings with
-                        * maps, a list of one step in memory; default 256 MiB. Other counts have no
-                        * limit: they stream. */
+                        * maps, a list of one step in memory; default 256 MiB. Of those that are
+                        * compressed, at most 256 times the packed bytes and 1 MiB. Other counts
+                        * have no limit: they stream. */
 
     /* Which array of a file that has several, such as .npz, or the models of "vllm_load", by its
      * name; NULL (default): there must be one only. An error for files of counts without named

@@ -56,7 +56,8 @@ EPLB_API const double *eplb_load_row(const eplb_load *load, int32_t scenario, in
 
 /*
  * Says which model layers the rows belong to: `ids` [layers], strictly ascending, 0 <= id <
- * model_layers. `model_layers` counts all hidden layers of the model, dense ones too; 0: unknown.
+ * model_layers. `model_layers` counts all hidden layers of the model, dense ones too, and those of
+ * a draft model whose layers are among the rows (see eplb_placement_set_draft_layers); 0: unknown.
  */
 EPLB_API eplb_status eplb_load_set_layer_ids(eplb_load *load, const int32_t *ids,
                                              int32_t model_layers, eplb_error *error);

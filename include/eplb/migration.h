@@ -159,10 +159,11 @@ typedef struct eplb_migration eplb_migration;
 /*
  * Makes the schedule that leads from `from`, the placement in force, to `to`.
  *
- * The two have the same GPUs, layers (with the same ids) and experts. `to` has a replica of each
- * expert in each layer, none on a dead GPU or in a closed slot; it may have empty slots, which hold
- * nothing in the end. `from` may be anything: what it has on GPUs that are dead in either cluster,
- * or in closed slots, does not exist. Nodes are those of `to`'s cluster.
+ * The two have the same GPUs, experts and layers, with the same ids, and as many of these are the
+ * draft model's. `to` has a replica of each expert in each layer, none on a dead GPU or in a closed
+ * slot; it may have empty slots, which hold nothing in the end. `from` may be anything: what it has
+ * on GPUs that are dead in either cluster, or in closed slots, does not exist. Nodes are those of
+ * `to`'s cluster.
  *
  * options: NULL for the defaults.
  *

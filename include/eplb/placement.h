@@ -70,6 +70,17 @@ EPLB_API const int32_t *eplb_placement_layer_ids(const eplb_placement *placement
 EPLB_API int32_t eplb_placement_model_layers(const eplb_placement *placement);
 
 /*
+ * Says that the last `count` layers, 0..layers - 1, are those of the draft model that speculative
+ * decoding (multi-token prediction, MTP) runs beside the model; 0 in a new placement. They are
+ * planned, checked and copied like the others. Their ids go on where the model's own end, as in
+ * DeepSeek-V3's checkpoint, whose layers 0 to 60 are the model's and 61 is the draft's, and the
+ * number of model layers, where it is known, counts them, too.
+ */
+EPLB_API eplb_status eplb_placement_set_draft_layers(eplb_placement *placement, int32_t count,
+                                                     eplb_error *error);
+EPLB_API int32_t eplb_placement_draft_layers(const eplb_placement *placement);
+
+/*
  * Replaces one layer's row [slots]; each value is -1 or in 0..experts-1, else EPLB_ERROR_DATA and
  * the row is unchanged. Nothing else is checked here: see eplb_placement_validate.
  */

@@ -121,6 +121,11 @@ typedef struct eplb_plan_options {
      * (default): nothing. Its placements count only where they are valid and better. Not for
      * EPLB_ALGORITHM_EPLB, nor with groups, spread_nodes or a node_cost. */
     const eplb_refiner *refiner;
+
+    /* How many of the last layers are the draft model's, 0..layers - 1, for the placement to say
+     * (see eplb_placement_set_draft_layers); they are planned like the others. With a current
+     * placement it must be the number that this has. -1 (default): that number, 0 without one. */
+    int32_t draft_layers;
 } eplb_plan_options;
 
 #define EPLB_MAX_NODE_COST 1e9

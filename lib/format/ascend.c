@@ -7,6 +7,9 @@
 #include "format/json_tree.h"
 #include "format/probe_json.h"
 
+/* A layer behind those of moe_layer_count, whose id is that number, is the draft model's. */
+#define DRAFT_LAYERS 1
+
 static bool probe(const eplb_probe *probe)
 {
     return eplb_probe_json_key(probe, "layer_list") ||
@@ -142,34 +145,25 @@ static eplb_status find_shape(const cJSON *layers, const eplb_read_options *opti
     return EPLB_OK;
 }
 
-/* Its parsers take the layer behind the others, whose id is their number, for the draft model. */
-static bool has_draft_layer(const cJSON *layers, int32_t moe_layers)
-{
-    const cJSON *last = layers->child != NULL ? layers->child->prev : NULL;
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(last, "layer_id");
-    return eplb_json_length(layers) == (size_t)moe_layers + 1 && cJSON_IsNumber(id) &&
-           id->valuedouble == (double)moe_layers;
-}
-
-static eplb_status check_layer_count(const cJSON *tree, const cJSON *layers, const char *name,
-                                     const char *where, eplb_error *error)
+/* The layers of moe_layer_count, and perhaps the draft model's. */
+static eplb_status count_layers(const cJSON *tree, const cJSON *layers, eplb_map *map,
+                                const char *where, eplb_error *error)
 {
     int32_t stated;
     eplb_status status =
-        eplb_json_integer_member(tree, "moe_layer_count", name, where, &stated, error);
+        eplb_json_integer_member(tree, "moe_layer_count", map->name, where, &stated, error);
     size_t listed = eplb_json_length(layers);
     if (status != EPLB_OK || (stated >= 0 && listed == (size_t)stated)) {
         return status;
     }
-    if (stated > 0 && has_draft_layer(layers, stated)) {
-        return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
-                              "%s: layer %d, behind the %d of moe_layer_count, is a draft (MTP) "
-                              "layer: maps with one are not supported",
-                              name, stated, stated);
+    if (stated > 0 && listed == (size_t)stated + DRAFT_LAYERS) {
+        map->draft_layers = DRAFT_LAYERS;
+        return EPLB_OK;
     }
+    bool has_more = stated > 0 && listed > (size_t)stated;
     return eplb_error_set(error, EPLB_ERROR_PARSE,
-                          "%s: layer_list has %zu layers, moe_layer_count says %d", name, listed,
-                          stated);
+                          "%s: layer_list has %zu layers, moe_layer_count says %d%s", map->name,
+                          listed, stated, has_more ? ": at most one more, of the draft model" : "");
 }
 
 static eplb_status read_tree(const cJSON *tree, const eplb_read_options *options, eplb_map *map,
@@ -179,7 +173,7 @@ static eplb_status read_tree(const cJSON *tree, const eplb_read_options *options
     const cJSON *layers;
     eplb_status status = eplb_json_list_member(tree, "layer_list", map->name, top, &layers, error);
     if (status == EPLB_OK) {
-        status = check_layer_count(tree, layers, map->name, top, error);
+        status = count_layers(tree, layers, map, top, error);
     }
     shape all = {.name = map->name};
     if (status == EPLB_OK) {
@@ -225,7 +219,8 @@ static eplb_status write_placement(const eplb_placement *placement, eplb_text *t
     int32_t gpus = eplb_cluster_gpus(cluster);
     int32_t slots = eplb_cluster_uniform_slots(cluster);
     eplb_text_add(text, "{\"moe_layer_count\":");
-    eplb_text_add_integer(text, eplb_placement_layers(placement));
+    eplb_text_add_integer(text, eplb_placement_layers(placement) -
+                                    eplb_placement_draft_layers(placement));
     eplb_text_add(text, ",\"layer_list\":[\n");
     for (int32_t l = 0; l < eplb_placement_layers(placement); l++) {
         eplb_text_add(text, l > 0 ? ",\n{\"layer_id\":" : "{\"layer_id\":");
@@ -250,5 +245,5 @@ const eplb_format eplb_format_ascend = {
     .recognised = "JSON with the key moe_layer_count",
     .flags = EPLB_FORMAT_READS_PLACEMENT | EPLB_FORMAT_WRITES_PLACEMENT,
     .probe = probe,
-    .placement = {.read = read_placement, .write = write_placement},
+    .placement = {.read = read_placement, .write = write_placement, .draft_layers = DRAFT_LAYERS},
 };

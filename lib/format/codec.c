@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "format/read_ahead.h"
 
 typedef struct codec {
     const char *name;
@@ -56,6 +57,48 @@ static const codec *find_codec(const eplb_input *input)
     return NULL;
 }
 
+/* Reads ahead, but not of what has to be waited for, as a pipe has: who closes would wait, too. */
+static eplb_status read_ahead(eplb_stream **stream, const eplb_input *packed, eplb_error *error)
+{
+    uint64_t size;
+    if (!eplb_input_size(packed, &size)) {
+        return EPLB_OK;
+    }
+    eplb_stream *ahead = eplb_read_ahead(*stream, &packed->hooks);
+    if (ahead == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    *stream = ahead;
+    return EPLB_OK;
+}
+
+static eplb_status unpack(eplb_input *input, const codec *found, eplb_error *error)
+{
+    eplb_input *packed = eplb_alloc(&input->hooks, 1, sizeof(*packed));
+    if (packed == NULL) {
+        return eplb_out_of_memory(error);
+    }
+    *packed = *input;
+    eplb_stream *stream;
+    eplb_status status = found->open(&stream, packed, error);
+    if (status != EPLB_OK) {
+        eplb_free(&input->hooks, packed); /* the bytes are still the input's */
+        return status;
+    }
+    eplb_hooks hooks = input->hooks;
+    char *name = input->name;
+    eplb_input_from_memory(input, name, NULL, 0); /* file and buffer are the stream's now */
+    input->hooks = hooks;
+    status = read_ahead(&stream, packed, error);
+    if (status == EPLB_OK) {
+        status = eplb_input_from_stream(input, &hooks, name, stream, error);
+    }
+    if (status != EPLB_OK) {
+        stream->close(stream);
+    }
+    return status;
+}
+
 eplb_status eplb_codec_wrap(eplb_input *input, eplb_error *error)
 {
     eplb_status status = eplb_input_need(input, 4, error);
@@ -68,26 +111,7 @@ eplb_status eplb_codec_wrap(eplb_input *input, eplb_error *error)
                               "%s: compressed with %s, and this build is without %s", input->name,
                               found->name, found->library);
     }
-    eplb_input *packed = eplb_alloc(&input->hooks, 1, sizeof(*packed));
-    if (packed == NULL) {
-        return eplb_out_of_memory(error);
-    }
-    *packed = *input;
-    eplb_stream *stream;
-    status = found->open(&stream, packed, error);
-    if (status != EPLB_OK) {
-        eplb_free(&input->hooks, packed); /* the bytes are still the input's */
-        return status;
-    }
-    eplb_hooks hooks = input->hooks;
-    char *name = input->name;
-    eplb_input_from_memory(input, name, NULL, 0); /* file and buffer are the stream's now */
-    input->hooks = hooks;
-    status = eplb_input_from_stream(input, &hooks, name, stream, error);
-    if (status != EPLB_OK) {
-        stream->close(stream);
-    }
-    return status;
+    return unpack(input, found, error);
 }
 
 void eplb_codec_close_packed(eplb_input *packed)

@@ -264,12 +264,9 @@ static eplb_status read_field(eplb_csv_lines *self, eplb_csv_column which, const
     return read_any_field(self, which, begin < end ? begin : end, *next, error);
 }
 
-eplb_status eplb_csv_check_limit(const eplb_csv_lines *self, eplb_csv_column which, int32_t limit,
-                                 eplb_status status, eplb_error *error)
+eplb_status eplb_csv_beyond_limit(const eplb_csv_lines *self, eplb_csv_column which, int32_t limit,
+                                  eplb_status status, eplb_error *error)
 {
-    if (self->fields[which] < (double)limit) {
-        return EPLB_OK;
-    }
     return eplb_scan_fail(&self->scanner, status, error, "%s %.0f not in 0..%d",
                           self->table->names[which], self->fields[which], limit - 1);
 }
@@ -322,30 +319,33 @@ static eplb_status skip_blank_lines(eplb_csv_lines *self, const char **begin, co
     }
 }
 
-/* Bytes in which every field of a plain line lies, with 8 that can be loaded from each place. */
-#define PLAIN_LINE ((size_t)(EPLB_CSV_COLUMNS * 9 + 8))
+/* Bytes in which a plain line lies, with 8 that can be loaded from each place. */
+#define PLAIN_LINE ((size_t)(EPLB_DIGITS_BLOCK + 8))
 
 /* Reads a line of nothing but integers of at most 8 digits. False for any other one, and one that
  * may be near the end of the buffer. */
 static bool read_plain_line(eplb_csv_lines *self)
 {
     const eplb_input *input = self->scanner.input;
-    const char *next = input->cursor;
+    const char *line = input->cursor;
     if (eplb_input_unread(input) < PLAIN_LINE) {
         return false;
     }
-    for (int i = 0; i < self->columns; i++) {
-        uint64_t word = eplb_digits_load(next);
-        uint64_t ends = eplb_digits_ends(word);
-        unsigned length = ends != 0 ? eplb_digits_first(ends) : 8;
-        if (length == 0 || (length > 1 && *next == '0') ||
-            next[length] != (i < self->columns - 1 ? ',' : '\n')) {
+    uint64_t ends = eplb_digits_block_ends(line);
+    unsigned begin = 0;
+    for (int i = 0; i < self->columns; i++, ends &= ends - 1) {
+        unsigned end = ends != 0 ? (unsigned)__builtin_ctzll(ends) : begin;
+        unsigned length = end - begin;
+        bool has_zero_in_front = length > 1 && line[begin] == '0';
+        if (length - 1 >= 8 || has_zero_in_front ||
+            line[end] != (i < self->columns - 1 ? ',' : '\n')) {
             return false;
         }
+        uint64_t word = eplb_digits_load(line + begin);
         self->fields[self->order[i]] = (double)eplb_digits_value(word, length);
-        next += length + 1;
+        begin = end + 1;
     }
-    self->line_end = next - 1;
+    self->line_end = line + begin - 1;
     return true;
 }
 

@@ -52,8 +52,17 @@ eplb_status eplb_csv_read_line(eplb_csv_lines *self, eplb_error *error);
  * and still be one. */
 void eplb_csv_leave_line(eplb_csv_lines *self);
 
+/* The error of a field that is not below `limit`. */
+eplb_status eplb_csv_beyond_limit(const eplb_csv_lines *self, eplb_csv_column which, int32_t limit,
+                                  eplb_status status, eplb_error *error);
+
 /* Makes sure that a field is below `limit`, else fails with `status`. */
-eplb_status eplb_csv_check_limit(const eplb_csv_lines *self, eplb_csv_column which, int32_t limit,
-                                 eplb_status status, eplb_error *error);
+static inline eplb_status eplb_csv_check_limit(const eplb_csv_lines *self, eplb_csv_column which,
+                                               int32_t limit, eplb_status status, eplb_error *error)
+{
+    return self->fields[which] < (double)limit
+               ? EPLB_OK
+               : eplb_csv_beyond_limit(self, which, limit, status, error);
+}
 
 #endif

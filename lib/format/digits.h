@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 /* Eight bytes of text, the first one lowest. */
 static inline uint64_t eplb_digits_load(const char *text)
 {
@@ -28,21 +32,29 @@ static inline uint64_t eplb_digits_ends(uint64_t word)
 
 #define EPLB_DIGITS_BLOCK 64
 
-/* A bit for each byte of a block of text that is no digit, the first one lowest. */
-static inline uint64_t eplb_digits_block_ends(const char *text)
+/* A bit for each of 16 bytes of text that is no digit, the first one lowest. */
+static inline uint64_t eplb_digits_some_ends(const char *text)
 {
+#ifdef __SSE2__
+    __m128i value =
+        _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)text), _mm_set1_epi8('0'));
+    __m128i is_digit = _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value);
+    return (uint64_t)_mm_movemask_epi8(is_digit) ^ 0xffff;
+#else
     uint64_t bits = 0;
-    for (unsigned i = 0; i < EPLB_DIGITS_BLOCK; i += 8) {
+    for (unsigned i = 0; i < 16; i += 8) {
         uint64_t ends = eplb_digits_ends(eplb_digits_load(text + i)) >> 7;
         bits |= (ends * 0x0102040810204080 >> 56) << i;
     }
     return bits;
+#endif
 }
 
-/* The byte of the first end; `ends` is not 0. */
-static inline unsigned eplb_digits_first(uint64_t ends)
+/* A bit for each byte of a block of text that is no digit. */
+static inline uint64_t eplb_digits_block_ends(const char *text)
 {
-    return (unsigned)__builtin_ctzll(ends) / 8;
+    return eplb_digits_some_ends(text) | eplb_digits_some_ends(text + 16) << 16 |
+           eplb_digits_some_ends(text + 32) << 32 | eplb_digits_some_ends(text + 48) << 48;
 }
 
 /* The number that the first `length` bytes are, 1 to 8 digits. They are moved to the end of the

@@ -47,9 +47,15 @@ static void check_limits(checker *check)
     }
 }
 
+/* The draft model's are beside the layers of the model. */
+static int32_t model_rows(const eplb_placement *placement)
+{
+    return eplb_placement_layers(placement) - eplb_placement_draft_layers(placement);
+}
+
 static void check_layer_count(checker *check, int32_t expected)
 {
-    int32_t layers = eplb_placement_layers(check->placement);
+    int32_t layers = model_rows(check->placement);
     bool one_for_all = check->engine->rows == EPLB_ROWS_OR_ONE && layers == 1;
     if (layers != expected && !one_for_all) {
         report_number(check, EPLB_ENGINE_LAYER_COUNT, layers, expected);
@@ -70,7 +76,7 @@ static void report_layer(checker *check, int32_t row, int32_t id)
 static void check_layer_ids(checker *check, const eplb_engine_model *model)
 {
     const int32_t *ids = eplb_placement_layer_ids(check->placement);
-    int32_t rows = eplb_placement_layers(check->placement);
+    int32_t rows = model_rows(check->placement);
     int32_t row = 0;
     int32_t dense = 0;
     for (int32_t id = 0; id < model->layers; id++) {

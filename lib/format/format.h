@@ -104,6 +104,7 @@ struct eplb_format {
         /* Appends the file's text. The placement is valid, all GPUs are live, and they and the
          * layers are alike but for EPLB_FORMAT_UNEVEN_SLOTS. */
         eplb_status (*write)(const eplb_placement *placement, eplb_text *text, eplb_error *error);
+        int32_t draft_layers; /* the most that it can mark as the draft model's */
     } placement;
 };
 
@@ -135,7 +136,8 @@ eplb_probe eplb_reading_probe(const eplb_reading *reading, uint32_t wanted);
 bool eplb_format_has_files(const eplb_format *format, uint32_t wanted);
 
 /* Reads the rest of the file, but for a byte order mark at its start, into one NUL-terminated text
- * that is the caller's. EPLB_ERROR_LIMIT beyond options.max_bytes. */
+ * that is the caller's. EPLB_ERROR_LIMIT beyond options.max_bytes, and for what unpacks to more than
+ * 256 times its packed bytes and 1 MiB. */
 eplb_status eplb_reading_read_all(eplb_reading *reading, char **text, size_t *length,
                                   eplb_error *error);
 

@@ -83,6 +83,7 @@ static eplb_status read_gzip(eplb_stream *stream, char *data, size_t size, size_
             status = inflate_some(self, data, size, got, error);
         }
     }
+    self->stream.packed = eplb_input_offset(self->packed, self->packed->limit);
     return status;
 }
 

@@ -72,13 +72,34 @@ typedef bool convert_function(const char *restrict bytes, size_t count, double *
 DEFINE_CONVERT(convert_int8, int8_t, item < 0)
 DEFINE_CONVERT(convert_int16, int16_t, item < 0)
 DEFINE_CONVERT(convert_int32, int32_t, item < 0)
-DEFINE_CONVERT(convert_int64, int64_t, (uint64_t)item > (uint64_t)EPLB_EXACT_INTEGER)
 DEFINE_CONVERT(convert_uint8, uint8_t, false)
 DEFINE_CONVERT(convert_uint16, uint16_t, false)
 DEFINE_CONVERT(convert_uint32, uint32_t, false)
-DEFINE_CONVERT(convert_uint64, uint64_t, item > (uint64_t)EPLB_EXACT_INTEGER)
 DEFINE_CONVERT(convert_float, float, !(item >= 0.0f && item <= FLT_MAX))
 DEFINE_CONVERT(convert_double, double, !(item >= 0.0 && item <= DBL_MAX))
+
+static double double_of_bits(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* Signed ones, too, since none below 0 is a count. Instructions for this are not everywhere: a half
+ * behind the exponent of 2^52 is 2^52 plus that half, and of 2^84, plus 2^32 times the other. */
+static bool convert_int64(const char *restrict bytes, size_t count, double *restrict counts)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t item;
+        memcpy(&item, bytes + i * sizeof(item), sizeof(item));
+        double low = double_of_bits((item & UINT32_MAX) | UINT64_C(0x433) << 52);
+        double high = double_of_bits(item >> 32 | UINT64_C(0x453) << 52);
+        counts[i] = (high - 0x1.00000001p84) + low;
+        any |= item;
+    }
+    return any < (uint64_t)EPLB_EXACT_INTEGER;
+}
 
 static bool is_native(const eplb_item_type *type)
 {
@@ -96,9 +117,9 @@ static convert_function *find_convert(const eplb_item_type *type)
         size_t size;
         convert_function *convert;
     } known[] = {
-        {'i', 1, convert_int8},   {'i', 2, convert_int16},  {'i', 4, convert_int32},
-        {'i', 8, convert_int64},  {'u', 1, convert_uint8},  {'u', 2, convert_uint16},
-        {'u', 4, convert_uint32}, {'u', 8, convert_uint64}, {'f', 4, convert_float},
+        {'i', 1, convert_int8},   {'i', 2, convert_int16}, {'i', 4, convert_int32},
+        {'i', 8, convert_int64},  {'u', 1, convert_uint8}, {'u', 2, convert_uint16},
+        {'u', 4, convert_uint32}, {'u', 8, convert_int64}, {'f', 4, convert_float},
         {'f', 8, convert_double},
     };
     for (size_t i = 0; is_native(type) && i < sizeof(known) / sizeof(known[0]); i++) {

@@ -130,6 +130,9 @@ static eplb_status fill(const eplb_map *map, eplb_placement *placement, eplb_err
     bool uneven = has_uneven_layers(map);
     eplb_status status =
         eplb_placement_set_layer_ids(placement, map->layer_ids, map->model_layers, error);
+    if (status == EPLB_OK) {
+        status = eplb_placement_set_draft_layers(placement, map->draft_layers, error);
+    }
     for (int32_t l = 0; l < map->layers && status == EPLB_OK; l++) {
         if (uneven) {
             const int32_t *slots = map->gpu_slots + (size_t)l * (size_t)map->gpus;

@@ -12,6 +12,7 @@ typedef struct eplb_map {
     int32_t slots;
     int32_t gpus;         /* 0: the file does not say */
     int32_t model_layers; /* 0: the file does not say */
+    int32_t draft_layers; /* of the last layers: the draft model's */
     int32_t *layer_ids;   /* [layers]; they are 0..layers-1 unless the reader changes them */
     int32_t *experts;     /* [layers][slots] */
     int32_t width;        /* logical experts; 0: one more than the largest id */

@@ -4,6 +4,7 @@
 #include "format/format.h"
 #include "format/probe_zip.h"
 #include "format/quote.h"
+#include "format/read_ahead.h"
 #include "format/zip.h"
 
 #define SUFFIX ".npy"
@@ -94,7 +95,9 @@ static eplb_status open_array(npz *self, const eplb_reading *reading, eplb_error
     array->options = reading->options;
     array->rank = -1;
     char *name = array_name(reading, entry);
-    status = name != NULL
+    eplb_stream *ahead = eplb_read_ahead(stream, &reading->hooks);
+    stream = ahead != NULL ? ahead : stream;
+    status = name != NULL && ahead != NULL
                  ? eplb_input_from_stream(&array->input, &reading->hooks, name, stream, error)
                  : eplb_out_of_memory(error);
     if (status != EPLB_OK) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
 #include <eplb/file.h>
@@ -71,6 +72,36 @@ static eplb_status check_even(const eplb_placement *placement, const eplb_format
     return status;
 }
 
+/* The first format that can mark a layer as the draft model's. */
+static const char *drafting_format(void)
+{
+    size_t i = 0;
+    while (eplb_format_at(i)->placement.draft_layers == 0) {
+        i++;
+    }
+    return eplb_format_at(i)->name;
+}
+
+/* What cannot be marked would be read as a layer of the model. */
+static eplb_status check_draft_layers(const eplb_placement *placement, const eplb_format *format,
+                                      eplb_error *error)
+{
+    int32_t count = eplb_placement_draft_layers(placement);
+    int32_t most = format->placement.draft_layers;
+    if (count <= most) {
+        return EPLB_OK;
+    }
+    char reason[80];
+    if (most > 0) {
+        snprintf(reason, sizeof(reason), "at most %d", most);
+    } else {
+        snprintf(reason, sizeof(reason), "it cannot say which they are; %s can", drafting_format());
+    }
+    return eplb_error_set(error, EPLB_ERROR_UNSUPPORTED,
+                          "%s cannot carry layers of the draft model (%d, the last of %d): %s",
+                          format->name, count, eplb_placement_layers(placement), reason);
+}
+
 eplb_status eplb_placement_format(const eplb_placement *placement, const eplb_hooks *hooks,
                                   const eplb_format *format, char **text, size_t *length,
                                   eplb_error *error)
@@ -88,6 +119,9 @@ eplb_status eplb_placement_format(const eplb_placement *placement, const eplb_ho
     eplb_status status = eplb_placement_validate(placement, 0, error);
     if (status == EPLB_OK) {
         status = check_even(placement, format, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_draft_layers(placement, format, error);
     }
     eplb_text rendered = {.hooks = eplb_hooks_resolve(hooks)};
     if (status == EPLB_OK) {

@@ -53,6 +53,11 @@ const char *eplb_format_recognised_by(const eplb_format *format)
     return text_or_nothing(format->recognised);
 }
 
+int32_t eplb_format_draft_layers(const eplb_format *format)
+{
+    return format->placement.draft_layers;
+}
+
 const char *eplb_format_change(const eplb_format *format)
 {
     return text_or_nothing(format->change);

@@ -5,6 +5,7 @@
 #define EPLB_FORMAT_STREAM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <eplb/status.h>
 
@@ -17,6 +18,8 @@ struct eplb_stream {
                         eplb_error *error);
     /* Frees it, and whatever it reads from. */
     void (*close)(eplb_stream *stream);
+    /* Bytes of the file that were looked at for what was read; kept by `read`. */
+    uint64_t packed;
 };
 
 #endif

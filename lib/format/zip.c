@@ -17,12 +17,14 @@
 #define LAST_RECORD_SIZE 22u
 #define LOCATOR_SIZE 20u /* of the last record of 64 bits, before it */
 
-/* minizip hands out the packed bytes. It could inflate them, too, but loses memory when that fails
- * for want of it, and does not take its memory from hooks. */
+/* minizip finds the entries. It could unpack them, too, but loses memory when that fails for want
+ * of it, does not take its memory from hooks, and copies byte by byte. */
 typedef struct entry_stream {
     eplb_stream stream;
     eplb_zip *zip;
     const eplb_zip_entry *entry;
+    uint64_t offset; /* in the file, of the packed bytes that come next */
+    uint64_t left;   /* of them */
     bool is_deflated;
     bool at_end; /* of what is deflated */
     uint64_t done;
@@ -246,9 +248,9 @@ const eplb_zip_entry *eplb_zip_find(const eplb_zip *zip, const char *name)
     return NULL;
 }
 
-/* Makes an entry minizip's current one and opens it, to be read as it lies in the file. */
-static eplb_status open_entry(eplb_zip *zip, const eplb_zip_entry *entry, int *method,
-                              eplb_error *error)
+/* Finds where the packed bytes of an entry begin in the file, and how they are packed. */
+static eplb_status find_bytes(eplb_zip *zip, const eplb_zip_entry *entry, int *method,
+                              uint64_t *offset, eplb_error *error)
 {
     unz64_file_pos place = {.pos_in_zip_directory = entry->place, .num_of_file = entry->number};
     if (entry->is_encrypted) {
@@ -269,7 +271,11 @@ static eplb_status open_entry(eplb_zip *zip, const eplb_zip_entry *entry, int *m
                     "is not supported",
                     error);
     }
-    return EPLB_OK;
+    *offset = unzGetCurrentFileZStreamPos64(zip->archive);
+    (void)unzCloseCurrentFile(zip->archive);
+    return *offset <= zip->file->size && entry->packed <= zip->file->size - *offset
+               ? EPLB_OK
+               : fail(zip, entry->name, "longer than the file", error);
 }
 
 eplb_status eplb_zip_locate(eplb_zip *zip, const eplb_zip_entry *entry, uint64_t *offset,
@@ -280,26 +286,20 @@ eplb_status eplb_zip_locate(eplb_zip *zip, const eplb_zip_entry *entry, uint64_t
                     error);
     }
     int method;
-    eplb_status status = open_entry(zip, entry, &method, error);
-    if (status != EPLB_OK) {
-        return status;
-    }
-    *offset = unzGetCurrentFileZStreamPos64(zip->archive);
-    (void)unzCloseCurrentFile(zip->archive);
-    if (*offset > zip->file->size || entry->size > zip->file->size - *offset) {
-        return fail(zip, entry->name, "longer than the file", error);
-    }
-    return EPLB_OK;
+    return find_bytes(zip, entry, &method, offset, error);
 }
 
-/* Reads bytes as they lie in the archive. */
+/* Reads bytes as they lie in the archive; none at their end. */
 static eplb_status read_packed(entry_stream *self, char *data, size_t size, size_t *got,
                                eplb_error *error)
 {
-    int result =
-        unzReadCurrentFile(self->zip->archive, data, size < 1u << 30 ? (unsigned)size : 1u << 30);
-    *got = result > 0 ? (size_t)result : 0;
-    return result >= 0 ? EPLB_OK : fail(self->zip, self->entry->name, "cannot be read", error);
+    size_t wanted = self->left < size ? (size_t)self->left : size;
+    eplb_status status = eplb_input_read_at(self->zip->input, data, wanted, self->offset, error);
+    *got = status == EPLB_OK ? wanted : 0;
+    self->offset += *got;
+    self->left -= *got;
+    self->stream.packed += *got;
+    return status;
 }
 
 /* Inflates what is at hand. */
@@ -364,7 +364,6 @@ static eplb_status read_entry(eplb_stream *stream, char *data, size_t size, size
 static void close_entry(eplb_stream *stream)
 {
     entry_stream *self = (entry_stream *)stream;
-    (void)unzCloseCurrentFile(self->zip->archive);
     (void)inflateEnd(&self->decoder);
     eplb_free(&self->zip->hooks, self);
 }
@@ -382,19 +381,21 @@ eplb_status eplb_zip_read(eplb_zip *zip, const eplb_zip_entry *entry, eplb_strea
                           eplb_error *error)
 {
     int method = STORED;
-    eplb_status status = open_entry(zip, entry, &method, error);
+    uint64_t offset = 0;
+    eplb_status status = find_bytes(zip, entry, &method, &offset, error);
     if (status != EPLB_OK) {
         return status;
     }
     entry_stream *self = eplb_alloc(&zip->hooks, 1, sizeof(*self));
     if (self == NULL) {
-        (void)unzCloseCurrentFile(zip->archive);
         return eplb_out_of_memory(error);
     }
     memset(self, 0, offsetof(entry_stream, packed));
     self->stream = (eplb_stream){.read = read_entry, .close = close_entry};
     self->zip = zip;
     self->entry = entry;
+    self->offset = offset;
+    self->left = entry->packed;
     if (method == DEFLATED) {
         status = begin_inflating(self, error);
     } else if (method != STORED) {

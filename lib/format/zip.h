@@ -50,8 +50,8 @@ const eplb_zip_entry *eplb_zip_find(const eplb_zip *zip, const char *name);
 eplb_status eplb_zip_locate(eplb_zip *zip, const eplb_zip_entry *entry, uint64_t *offset,
                             eplb_error *error);
 
-/* The content of an entry, stored or deflated, with its checksum. One entry of an archive can be
- * read at a time, and the stream must be closed before the archive. */
+/* The content of an entry, stored or deflated, with its checksum. The stream must be closed
+ * before the archive. It can be read on another thread, hooks are called for its first MiB only. */
 eplb_status eplb_zip_read(eplb_zip *zip, const eplb_zip_entry *entry, eplb_stream **stream,
                           eplb_error *error);
 

@@ -73,6 +73,7 @@ static eplb_status read_zstd(eplb_stream *stream, char *data, size_t size, size_
     while (status == EPLB_OK && more && *got == 0) {
         status = unpack_some(self, data, size, got, &more, error);
     }
+    self->stream.packed = eplb_input_offset(self->packed, self->packed->limit);
     return status;
 }
 

@@ -2,12 +2,11 @@
 #include "ilp/runner.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "ilp/solver.h"
 
 /* GLPK recurses little; instrumented builds need the most. */
@@ -79,19 +78,6 @@ static void answer_questions(conversation *talk)
     (void)pthread_mutex_unlock(&talk->mutex);
 }
 
-/* All but those that a thread raises itself. */
-static void block_signals(sigset_t *before)
-{
-    const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
-    sigset_t blocked;
-    (void)sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-        (void)sigdelset(&blocked, own[i]);
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &blocked, before);
-}
-
-/* A new thread has the signal mask of the one that starts it. */
 static int start_thread(pthread_t *thread, conversation *talk)
 {
     pthread_attr_t attributes;
@@ -101,10 +87,7 @@ static int start_thread(pthread_t *thread, conversation *talk)
     }
     code = pthread_attr_setstacksize(&attributes, STACK_BYTES);
     if (code == 0) {
-        sigset_t before;
-        block_signals(&before);
-        code = pthread_create(thread, &attributes, solve_apart, talk);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        code = eplb_thread_start(thread, &attributes, solve_apart, talk);
     }
     (void)pthread_attr_destroy(&attributes);
     return code;

@@ -93,6 +93,12 @@ static eplb_status check_match(const eplb_placement *from, const eplb_placement 
                               from->layers, from->experts, from->cluster->gpus, to->layers,
                               to->experts, to->cluster->gpus);
     }
+    if (from->draft_layers != to->draft_layers) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "migration: the draft model has %d of the layers in the old "
+                              "placement, %d in the new",
+                              from->draft_layers, to->draft_layers);
+    }
     status = check_layer_ids(from, to, error);
     return status == EPLB_OK
                ? eplb_placement_validate(

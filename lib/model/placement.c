@@ -78,6 +78,7 @@ eplb_status eplb_placement_clone(eplb_placement **out, const eplb_hooks *hooks,
            layers * (size_t)placement->slots * sizeof(*placement->map));
     memcpy((*out)->layer_ids.ids, placement->layer_ids.ids, layers * sizeof(int32_t));
     (*out)->layer_ids.model_layers = placement->layer_ids.model_layers;
+    (*out)->draft_layers = placement->draft_layers;
     for (int32_t l = 0; l < placement->layers && status == EPLB_OK; l++) {
         status = eplb_placement_set_layer_slots(*out, l, eplb_placement_layer_slots(placement, l),
                                                 error);
@@ -137,6 +138,22 @@ const int32_t *eplb_placement_layer_ids(const eplb_placement *placement)
 int32_t eplb_placement_model_layers(const eplb_placement *placement)
 {
     return placement->layer_ids.model_layers;
+}
+
+eplb_status eplb_placement_set_draft_layers(eplb_placement *placement, int32_t count,
+                                            eplb_error *error)
+{
+    eplb_status status = eplb_check_range("placement", "number of draft layers", count, 0,
+                                          placement->layers - 1, error);
+    if (status == EPLB_OK) {
+        placement->draft_layers = count;
+    }
+    return status;
+}
+
+int32_t eplb_placement_draft_layers(const eplb_placement *placement)
+{
+    return placement->draft_layers;
 }
 
 static eplb_status check_layer(const eplb_placement *placement, int32_t layer, const void *array,

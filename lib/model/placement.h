@@ -13,6 +13,7 @@ struct eplb_placement {
     int32_t layers;
     int32_t experts;
     int32_t slots;
+    int32_t draft_layers; /* of the last layers */
     eplb_layer_ids layer_ids;
     int32_t *map;  /* [layers][slots] */
     int32_t *open; /* [layers][gpus] open slots; NULL: all of them, in every layer */

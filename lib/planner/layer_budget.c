@@ -278,6 +278,9 @@ eplb_status eplb_plan_create_in_budget(eplb_plan **out, const eplb_hooks *hooks,
     eplb_plan_options complete;
     eplb_status status = eplb_plan_check(load, cluster, current, options, &complete, error);
     if (status == EPLB_OK) {
+        status = eplb_plan_find_draft_layers(load, current, &complete, error);
+    }
+    if (status == EPLB_OK) {
         status = check(load, cluster, gpu_budget, &complete, error);
     }
     if (status != EPLB_OK) {

@@ -117,7 +117,7 @@ eplb_status eplb_budget_allocate_plan(eplb_budget_job *job, const int32_t *share
     eplb_status status =
         eplb_cluster_clone_with_slots(&cluster, &job->hooks, job->cluster, job->shares, error);
     if (status == EPLB_OK) {
-        status = eplb_plan_allocate(plan, &job->hooks, job->load, cluster, false, error);
+        status = eplb_plan_allocate(plan, &job->hooks, job->load, cluster, job->options, error);
         eplb_cluster_destroy(&cluster);
     }
     bool differ = false;

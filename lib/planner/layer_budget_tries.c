@@ -112,6 +112,7 @@ static eplb_status plan_layers(eplb_budget_job *job, const int32_t *layers, int3
     eplb_plan_options options = *job->options;
     eplb_load *load = NULL;
     eplb_pin *pins = NULL;
+    options.draft_layers = 0; /* the layers picked need not be the last */
     options.progress_context = job;
     options.progress = options.progress != NULL ? report_progress : NULL;
     eplb_status status = pick_layers(job, layers, count, &load, error);

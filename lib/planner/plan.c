@@ -41,7 +41,8 @@ void eplb_plan_options_init(eplb_plan_options *options)
                                    .objective = EPLB_OBJECTIVE_MEAN_OF_MAX,
                                    .min_replicas = 1,
                                    .max_replicas = -1,
-                                   .node_cost = -1.0};
+                                   .node_cost = -1.0,
+                                   .draft_layers = -1};
 }
 
 static eplb_status check_options(const eplb_plan_options *options, eplb_error *error)
@@ -174,6 +175,20 @@ static eplb_status check_refiner(const eplb_plan_options *options, eplb_error *e
     return EPLB_OK;
 }
 
+eplb_status eplb_plan_find_draft_layers(const eplb_load *load, const eplb_placement *current,
+                                        eplb_plan_options *options, eplb_error *error)
+{
+    int32_t known = current != NULL ? current->draft_layers : 0;
+    options->draft_layers = options->draft_layers == -1 ? known : options->draft_layers;
+    if (current != NULL && options->draft_layers != known) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT,
+                              "plan: draft_layers %d, but %d in the current placement",
+                              options->draft_layers, known);
+    }
+    return eplb_check_range("plan", "draft_layers", options->draft_layers, 0,
+                            eplb_load_layers(load) - 1, error);
+}
+
 static eplb_status check_inputs(const eplb_load *load, const eplb_cluster *cluster,
                                 const eplb_placement *current, const eplb_plan_options *options,
                                 eplb_error *error)
@@ -250,7 +265,8 @@ eplb_status eplb_plan_summarise(eplb_plan *plan, const eplb_placement *current, 
 }
 
 eplb_status eplb_plan_allocate(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
-                               const eplb_cluster *cluster, bool has_choices, eplb_error *error)
+                               const eplb_cluster *cluster, const eplb_plan_options *options,
+                               eplb_error *error)
 {
     eplb_plan *plan = eplb_alloc_zeroed(hooks, 1, sizeof(*plan));
     *out = plan;
@@ -261,6 +277,7 @@ eplb_status eplb_plan_allocate(eplb_plan **out, const eplb_hooks *hooks, const e
     plan->info.struct_size = sizeof(plan->info);
     plan->info.layers = eplb_load_layers(load);
     size_t layers = (size_t)plan->info.layers;
+    bool has_choices = options->node_cost >= 0.0;
     plan->layers = eplb_alloc_zeroed(hooks, layers, sizeof(*plan->layers));
     if (has_choices) {
         plan->choices =
@@ -275,7 +292,9 @@ eplb_status eplb_plan_allocate(eplb_plan **out, const eplb_hooks *hooks, const e
         status = eplb_placement_set_layer_ids(plan->placement, eplb_load_layer_ids(load),
                                               eplb_load_model_layers(load), error);
     }
-    return status;
+    return status == EPLB_OK
+               ? eplb_placement_set_draft_layers(plan->placement, options->draft_layers, error)
+               : status;
 }
 
 eplb_status eplb_plan_check(const eplb_load *load, const eplb_cluster *cluster,
@@ -300,12 +319,15 @@ eplb_status eplb_plan_create(eplb_plan **out, const eplb_hooks *hooks, const epl
     *out = NULL;
     eplb_plan_options complete;
     eplb_status status = eplb_plan_check(load, cluster, current, options, &complete, error);
+    if (status == EPLB_OK) {
+        status = eplb_plan_find_draft_layers(load, current, &complete, error);
+    }
     if (status != EPLB_OK) {
         return status;
     }
     eplb_hooks resolved = eplb_hooks_resolve(hooks);
     eplb_plan *plan;
-    status = eplb_plan_allocate(&plan, &resolved, load, cluster, complete.node_cost >= 0.0, error);
+    status = eplb_plan_allocate(&plan, &resolved, load, cluster, &complete, error);
     if (status == EPLB_OK) {
         eplb_plan_job job = {.load = load,
                              .cluster = cluster,

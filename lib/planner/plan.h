@@ -28,9 +28,16 @@ eplb_status eplb_plan_check(const eplb_load *load, const eplb_cluster *cluster,
                             const eplb_placement *current, const eplb_plan_options *options,
                             eplb_plan_options *complete, eplb_error *error);
 
-/* Makes a plan whose placement is empty. On failure it is to be destroyed, too. */
+/* Gives complete options the number of draft layers where they leave it to the current placement
+ * (may be NULL), and checks it. */
+eplb_status eplb_plan_find_draft_layers(const eplb_load *load, const eplb_placement *current,
+                                        eplb_plan_options *options, eplb_error *error);
+
+/* Makes a plan whose placement is empty, by complete options. On failure it is to be destroyed,
+ * too. */
 eplb_status eplb_plan_allocate(eplb_plan **out, const eplb_hooks *hooks, const eplb_load *load,
-                               const eplb_cluster *cluster, bool has_choices, eplb_error *error);
+                               const eplb_cluster *cluster, const eplb_plan_options *options,
+                               eplb_error *error);
 
 /* Counts what the result copies, and sums up the layers. */
 eplb_status eplb_plan_summarise(eplb_plan *plan, const eplb_placement *current, eplb_error *error);

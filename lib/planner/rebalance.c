@@ -336,6 +336,9 @@ eplb_status eplb_rebalance_create(eplb_plan **out, const eplb_hooks *hooks, cons
         status = eplb_plan_check(load, cluster, NULL, planning, &complete, error);
     }
     if (status == EPLB_OK) {
+        status = eplb_plan_find_draft_layers(load, current, &complete, error);
+    }
+    if (status == EPLB_OK) {
         status = check_planning(&complete, error);
     }
     if (status == EPLB_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "planner/threads.h"
 
-#include <pthread.h>
+#include "base/thread.h"
 
 void eplb_threads_run(void *(*work)(void *), void *workers, size_t size, int32_t count)
 {
@@ -9,7 +9,7 @@ void eplb_threads_run(void *(*work)(void *), void *workers, size_t size, int32_t
     char *worker = workers;
     int32_t started = 1;
     while (started < count &&
-           pthread_create(&threads[started], NULL, work, worker + (size_t)started * size) == 0) {
+           eplb_thread_start(&threads[started], NULL, work, worker + (size_t)started * size) == 0) {
         started++;
     }
     (void)work(worker);

@@ -56,7 +56,9 @@ int main(int count, char **arguments)
     const char *wanted = count > 2 ? arguments[2] : "";
     bench_require(megabytes > 0 && megabytes < 1 << 20, "bench-formats [MEGABYTES [NAME]]");
     bench_path directory = make_directory();
-    printf("logs of %lld MB before packing, MB/s of the file by processor time, best of 5 runs;\n"
+    printf("logs of %lld MB before packing, MB/s of the file by processor time, of gzip and zstd "
+           "by the\n"
+           "wall clock (they are unpacked on a thread of their own), best of 5 runs;\n"
            "x: how many times as fast the reader is\n",
            (long long)megabytes);
     printf("%-18s %7s %9s %9s %6s %9s %6s %9s %6s %8s\n", "", "MB", "reader", "read()", "x",

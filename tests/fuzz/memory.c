@@ -79,6 +79,18 @@ static void expect_line(void *context, int32_t level, const char *message)
     }
 }
 
+size_t fuzz_worth(const uint8_t *data, size_t size)
+{
+    static const char *const magics[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "PK"};
+    for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
+        size_t length = strlen(magics[i]);
+        if (size >= length && memcmp(data, magics[i], length) == 0) {
+            return 256 * size + ((size_t)1 << 20);
+        }
+    }
+    return size;
+}
+
 eplb_hooks fuzz_hooks(size_t input_size, int32_t files)
 {
     allowed = live + 16 * input_size + ((size_t)files << 20);

@@ -4,6 +4,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_read_counts(fuzz_file(data, size), FUZZ_FORMAT, size, 1);
+    fuzz_read_counts(fuzz_file(data, size), FUZZ_FORMAT, fuzz_worth(data, size), 1);
     return 0;
 }

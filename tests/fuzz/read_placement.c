@@ -13,7 +13,7 @@
 
 static eplb_placement *read_map(const uint8_t *data, size_t size, int32_t gpus)
 {
-    eplb_hooks hooks = fuzz_hooks(size, 1);
+    eplb_hooks hooks = fuzz_hooks(fuzz_worth(data, size), 1);
     eplb_read_options options;
     eplb_read_options_init(&options);
     options.format = eplb_format_find(FUZZ_FORMAT);
@@ -75,6 +75,10 @@ static void expect_same(const eplb_placement *a, const eplb_placement *b)
     if (eplb_placement_layers(b) != layers || eplb_placement_slots(b) != slots) {
         fuzz_fail("%d layers of %d slots read back as %d of %d", layers, slots,
                   eplb_placement_layers(b), eplb_placement_slots(b));
+    }
+    if (eplb_placement_draft_layers(a) != eplb_placement_draft_layers(b)) {
+        fuzz_fail("%d layers of the draft model read back as %d", eplb_placement_draft_layers(a),
+                  eplb_placement_draft_layers(b));
     }
     for (int32_t l = 0; l < layers; l++) {
         if (memcmp(eplb_placement_row(a, l), eplb_placement_row(b, l),

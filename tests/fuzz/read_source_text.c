@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     memcpy(text, data, size);
     text[size] = '\0';
-    eplb_hooks hooks = fuzz_hooks(size, 1);
+    eplb_hooks hooks = fuzz_hooks(fuzz_worth(data, size), 1);
     eplb_source_text parsed;
     eplb_error error;
     eplb_status status = eplb_source_text_parse(&parsed, &hooks, text, &error);

@@ -25,7 +25,7 @@ static eplb_status read_lines(const char *path, const eplb_hooks *hooks, eplb_er
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_file(data, size);
-    eplb_hooks hooks = fuzz_hooks(size, 1);
+    eplb_hooks hooks = fuzz_hooks(fuzz_worth(data, size), 1);
     eplb_error error;
     eplb_status status = read_lines(path, &hooks, &error);
     fuzz_expect_nothing_live();

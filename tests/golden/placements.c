@@ -22,9 +22,9 @@ static eplb_placement *small_placement(void)
     return placement;
 }
 
-static void assert_golden(const char *directory, const char *format, const char *file)
+static void assert_written(eplb_placement *placement, const char *directory, const char *format,
+                           const char *file)
 {
-    eplb_placement *placement = small_placement();
     test_path golden = test_data(file);
     test_path path = test_join(directory, "out");
     eplb_error error;
@@ -41,6 +41,11 @@ static void assert_golden(const char *directory, const char *format, const char 
     eplb_placement_destroy(&placement);
 }
 
+static void assert_golden(const char *directory, const char *format, const char *file)
+{
+    assert_written(small_placement(), directory, format, file);
+}
+
 static void sglang_bytes_are_as_before(void **state)
 {
     assert_golden(*state, "sglang", "../golden/placement.sglang.json");
@@ -54,6 +59,13 @@ static void trtllm_bytes_are_as_before(void **state)
 static void ascend_bytes_are_as_before(void **state)
 {
     assert_golden(*state, "ascend", "../golden/placement.ascend.json");
+}
+
+static void ascend_bytes_with_a_draft_layer_are_as_before(void **state)
+{
+    eplb_placement *placement = small_placement();
+    assert_ok(eplb_placement_set_draft_layers(placement, 1, NULL), NULL);
+    assert_written(placement, *state, "ascend", "../golden/placement.ascend_draft.json");
 }
 
 static void vllm_bytes_are_as_before(void **state)
@@ -77,6 +89,7 @@ static void omni_bytes_are_as_before(void **state)
 }
 
 TEST_MAIN(IN_DIRECTORY(sglang_bytes_are_as_before), IN_DIRECTORY(trtllm_bytes_are_as_before),
-          IN_DIRECTORY(ascend_bytes_are_as_before), IN_DIRECTORY(vllm_bytes_are_as_before),
-          IN_DIRECTORY(vllm_mapping_bytes_are_as_before),
+          IN_DIRECTORY(ascend_bytes_are_as_before),
+          IN_DIRECTORY(ascend_bytes_with_a_draft_layer_are_as_before),
+          IN_DIRECTORY(vllm_bytes_are_as_before), IN_DIRECTORY(vllm_mapping_bytes_are_as_before),
           IN_DIRECTORY(fastdeploy_bytes_are_as_before), IN_DIRECTORY(omni_bytes_are_as_before))

@@ -68,6 +68,16 @@ static void layers_with_other_ids_are_refused(void **state)
     assert_refused(some_placement(), to, EPLB_ERROR_ARGUMENT, "index 0 is 0 in the old");
 }
 
+static void other_draft_layers_are_refused(void **state)
+{
+    (void)state;
+    eplb_placement *from = make_placement(make_cluster(2, 1, 0), 2, 2);
+    eplb_placement *to = make_placement(make_cluster(2, 1, 0), 2, 2);
+    assert_ok(eplb_placement_set_draft_layers(to, 1, NULL), NULL);
+    assert_refused(from, to, EPLB_ERROR_ARGUMENT,
+                   "the draft model has 0 of the layers in the old placement, 1 in the new");
+}
+
 static void new_placement_that_lacks_an_expert_is_refused(void **state)
 {
     (void)state;
@@ -183,6 +193,7 @@ static void failed_allocations_leave_nothing_behind(void **state)
 TEST_MAIN(cmocka_unit_test(options_out_of_range_are_refused),
           cmocka_unit_test(placements_that_do_not_match_are_refused),
           cmocka_unit_test(layers_with_other_ids_are_refused),
+          cmocka_unit_test(other_draft_layers_are_refused),
           cmocka_unit_test(new_placement_that_lacks_an_expert_is_refused),
           cmocka_unit_test(new_placement_with_an_expert_on_a_dead_gpu_is_refused),
           cmocka_unit_test(missing_output_is_refused),

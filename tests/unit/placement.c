@@ -73,6 +73,43 @@ static void sizes_out_of_range_are_refused(void **state)
     eplb_cluster_destroy(&cluster);
 }
 
+static void draft_layers_are_said_of_the_last_ones(void **state)
+{
+    (void)state;
+    eplb_placement *placement = make_placement(make_cluster(GPUS, SLOTS, 0), LAYERS, EXPERTS);
+    eplb_error error;
+    assert_int_equal(eplb_placement_draft_layers(placement), 0);
+    assert_ok(eplb_placement_set_draft_layers(placement, LAYERS - 1, &error), &error);
+    assert_int_equal(eplb_placement_draft_layers(placement), LAYERS - 1);
+    static const int32_t bad[] = {-1, LAYERS, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_status(eplb_placement_set_draft_layers(placement, bad[i], &error),
+                      EPLB_ERROR_ARGUMENT, &error);
+        assert_contains(error.message, "placement: number of draft layers ");
+        assert_int_equal(eplb_placement_draft_layers(placement), LAYERS - 1);
+    }
+    assert_ok(eplb_placement_set_draft_layers(placement, 0, &error), &error);
+    assert_int_equal(eplb_placement_draft_layers(placement), 0);
+    eplb_placement_destroy(&placement);
+}
+
+/* The ids of the draft model go on where those of the model end. */
+static void a_clone_has_the_draft_layers_and_their_ids(void **state)
+{
+    (void)state;
+    static const int32_t ids[LAYERS] = {3, 60, 61};
+    eplb_placement *placement = make_placement(make_cluster(GPUS, SLOTS, 0), LAYERS, EXPERTS);
+    eplb_placement *clone = NULL;
+    assert_ok(eplb_placement_set_draft_layers(placement, 1, NULL), NULL);
+    assert_ok(eplb_placement_set_layer_ids(placement, ids, 62, NULL), NULL);
+    assert_ok(eplb_placement_clone(&clone, NULL, placement, NULL), NULL);
+    eplb_placement_destroy(&placement);
+    assert_int_equal(eplb_placement_draft_layers(clone), 1);
+    assert_memory_equal(eplb_placement_layer_ids(clone), ids, sizeof(ids));
+    assert_int_equal(eplb_placement_model_layers(clone), 62);
+    eplb_placement_destroy(&clone);
+}
+
 static void rows_are_kept_apart(void **state)
 {
     (void)state;
@@ -272,7 +309,10 @@ static void failing_allocation_leaks_nothing(void **state)
 
 TEST_MAIN(cmocka_unit_test(new_placement_is_empty_with_plain_ids),
           cmocka_unit_test(placement_owns_a_copy_of_its_cluster),
-          cmocka_unit_test(sizes_out_of_range_are_refused), cmocka_unit_test(rows_are_kept_apart),
+          cmocka_unit_test(sizes_out_of_range_are_refused),
+          cmocka_unit_test(draft_layers_are_said_of_the_last_ones),
+          cmocka_unit_test(a_clone_has_the_draft_layers_and_their_ids),
+          cmocka_unit_test(rows_are_kept_apart),
           cmocka_unit_test(expert_out_of_range_is_named_and_changes_nothing),
           cmocka_unit_test(layer_out_of_range_is_refused),
           cmocka_unit_test(layer_ids_are_checked_as_for_loads),

@@ -388,7 +388,8 @@ def vllm_maps(files):
 @section
 def ascend_maps(files):
     recorded = json.loads(files.read("format/ascend_expert_map.json"))
-    recorded["layer_list"] = recorded["layer_list"][:1]
+    layers = recorded["layer_list"]
+    recorded["layer_list"] = layers[:1]
     recorded["moe_layer_count"] = 1
     good = compact(recorded)
     devices = len(recorded["layer_list"][0]["device_list"])
@@ -419,6 +420,18 @@ def ascend_maps(files):
     }
     for name, (old, new) in changes.items():
         files.put(f"ascend-{name}.json", replaced(good, old, new))
+    drafts = {
+        "draft_good": (1, [0, 1]),
+        "draft_far": (1, [0, 7]),
+        "draft_first": (1, [1, 0]),
+        "draft_again": (1, [0, 0]),
+        "drafts_two": (1, [0, 1, 2]),
+        "draft_only": (0, [0]),
+    }
+    for name, (count, ids) in drafts.items():
+        recorded["moe_layer_count"] = count
+        recorded["layer_list"] = [dict(layers[i], layer_id=id) for i, id in enumerate(ids)]
+        files.put(f"ascend-{name}.json", compact(recorded))
 
 
 @section

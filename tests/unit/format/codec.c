@@ -428,6 +428,107 @@ static void each_failing_allocation_is_survived(void **state)
     }
 }
 
+/* JSON lines of 1.4 MB, more than is unpacked before a thread begins to. */
+static bytes long_log(void)
+{
+    bytes text = {0};
+    uint32_t value = 1;
+    for (int step = 0; step < 40; step++) {
+        char line[40000];
+        int length = snprintf(line, sizeof(line), "{\"step\":%d,\"layer\":3,\"counts\":[", step);
+        for (int e = 0; e < 4000; e++) {
+            value = value * 1664525 + 1013904223;
+            length += snprintf(line + length, sizeof(line) - (size_t)length, "%s%u",
+                               e > 0 ? "," : "", value >> 8);
+        }
+        length += snprintf(line + length, sizeof(line) - (size_t)length, "]}\n");
+        add_bytes(&text, line, (size_t)length);
+    }
+    return text;
+}
+
+static void a_long_file_reads_as_its_content(void **state)
+{
+    (void)state;
+    bytes plain = long_log();
+    test_write_file("plain", plain.data, plain.size);
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        bytes packed = {0};
+        (*pack)(&packed, plain.data, plain.size);
+        assert_same_counts("plain", &packed);
+        free(packed.data);
+    }
+    free(plain.data);
+}
+
+/* What is whole before the place where the bytes end is handed out. */
+static void a_long_file_that_ends_too_early_is_refused_at_its_end(void **state)
+{
+    (void)state;
+    bytes plain = long_log();
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        bytes packed = {0};
+        bytes rows = {0};
+        (*pack)(&packed, plain.data, plain.size);
+        test_write_file("packed", packed.data, packed.size * 9 / 10);
+        eplb_error error;
+        assert_status(read_rows("packed", NULL, write_row, &rows, &error), EPLB_ERROR_PARSE,
+                      &error);
+        assert_contains(error.message, " data: the file ends too early");
+        assert_true(rows.size > plain.size * 8 / 10);
+        free(rows.data);
+        free(packed.data);
+    }
+    free(plain.data);
+}
+
+static void a_long_file_survives_each_failing_allocation(void **state)
+{
+    (void)state;
+    bytes plain = long_log();
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        bytes packed = {0};
+        (*pack)(&packed, plain.data, plain.size);
+        test_write_file("packed", packed.data, packed.size);
+        test_each_failing_allocation(read_counts, "packed");
+        free(packed.data);
+    }
+    free(plain.data);
+}
+
+/* A placement is held in memory: a mebibyte may come from any file, much more only from a long one.
+ */
+static void a_placement_that_unpacks_to_far_more_is_refused(void **state)
+{
+    (void)state;
+    static const char map[] = "{\"physical_to_logical_map\": [[0, 1]]}";
+    bytes plain = {0};
+    add_bytes(&plain, map, strlen(map));
+    plain.data = realloc(plain.data, (size_t)4 << 20);
+    assert_non_null(plain.data);
+    memset(plain.data + plain.size, ' ', ((size_t)4 << 20) - plain.size);
+    eplb_read_options options = options_for("sglang");
+    options.gpus = 2;
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        eplb_placement *placement;
+        eplb_error error;
+        bytes packed = {0};
+        (*pack)(&packed, plain.data, (size_t)1 << 20);
+        test_write_file("packed", packed.data, packed.size);
+        assert_ok(eplb_placement_read(&placement, NULL, "packed", &options, NULL, &error), &error);
+        eplb_placement_destroy(&placement);
+        packed.size = 0;
+        (*pack)(&packed, plain.data, (size_t)4 << 20);
+        test_write_file("packed", packed.data, packed.size);
+        eplb_status status =
+            eplb_placement_read(&placement, NULL, "packed", &options, NULL, &error);
+        assert_status(status, EPLB_ERROR_LIMIT, &error);
+        assert_contains(error.message, " packed bytes unpack to more than ");
+        free(packed.data);
+    }
+    free(plain.data);
+}
+
 /* The length of this header is written as the bytes 1f 8b 00. */
 static void a_header_whose_length_looks_like_gzip_is_none(void **state)
 {
@@ -473,6 +574,9 @@ TEST_MAIN(INSIDE(packed_counts_are_those_of_the_plain_file),
           INSIDE(messages_name_the_byte_of_the_packed_data),
           INSIDE(a_window_above_the_limit_is_refused),
           INSIDE(a_gigabyte_of_zeros_costs_little_memory),
-          INSIDE(each_failing_allocation_is_survived),
+          INSIDE(each_failing_allocation_is_survived), INSIDE(a_long_file_reads_as_its_content),
+          INSIDE(a_long_file_that_ends_too_early_is_refused_at_its_end),
+          INSIDE(a_long_file_survives_each_failing_allocation),
+          INSIDE(a_placement_that_unpacks_to_far_more_is_refused),
           INSIDE(a_header_whose_length_looks_like_gzip_is_none),
           INSIDE(a_build_without_the_codec_says_so))

@@ -127,6 +127,27 @@ static void number_of_rows_is_that_of_hidden_or_of_moe_layers(void **state)
     eplb_placement_destroy(&placement);
 }
 
+/* The draft model's are beside those that the model's config counts. */
+static void layers_of_the_draft_model_are_not_the_models(void **state)
+{
+    (void)state;
+    static const int32_t dense[] = {0};
+    const eplb_engine_model model = model_of(4, dense, 1);
+    const eplb_engine_model all_moe = model_of(3, NULL, 0);
+    eplb_placement *placement = make_turns(4, 2, 2, 4);
+    assert_findings("ascend", placement, &model, "layer_count: 4 layers, expected 3\n");
+    assert_findings("trtllm", placement, &all_moe,
+                    "other_layer: layer 3: a row, but the model has no experts there\n");
+    assert_ok(eplb_placement_set_draft_layers(placement, 1, NULL), NULL);
+    assert_findings("ascend", placement, &model, "");
+    assert_findings("trtllm", placement, &all_moe, "");
+    assert_ok(eplb_placement_set_draft_layers(placement, 2, NULL), NULL);
+    assert_findings("ascend", placement, &model, "layer_count: 2 layers, expected 3\n");
+    assert_findings("trtllm", placement, &all_moe,
+                    "missing_layer: layer 2: no row for this MoE layer\n");
+    eplb_placement_destroy(&placement);
+}
+
 static void one_list_serves_all_layers_of_vllm_only(void **state)
 {
     (void)state;
@@ -378,6 +399,7 @@ TEST_MAIN(cmocka_unit_test(engines_come_in_a_fixed_order),
           cmocka_unit_test(formats_know_the_engine_that_loads_them),
           cmocka_unit_test(recorded_map_breaks_no_rule),
           cmocka_unit_test(number_of_rows_is_that_of_hidden_or_of_moe_layers),
+          cmocka_unit_test(layers_of_the_draft_model_are_not_the_models),
           cmocka_unit_test(one_list_serves_all_layers_of_vllm_only),
           cmocka_unit_test(rows_by_layer_number_are_those_of_the_moe_layers),
           cmocka_unit_test(layers_are_not_checked_without_a_model),

@@ -275,6 +275,42 @@ static void keys_in_any_order_and_no_last_comma_are_read(void **state)
     assert_ok(read_rows(path.text, NULL, NULL, NULL, &error), &error);
 }
 
+static void check_wide(void *context, const eplb_counts_row *row)
+{
+    const uint64_t *values = context;
+    for (int e = 0; e < row->length; e++) {
+        assert_true(row->counts[e] == (double)values[e]);
+    }
+}
+
+static void wide_integers_are_exact(void **state)
+{
+    test_path path = test_join(*state, "f");
+    const uint64_t values[] = {0,
+                               UINT32_MAX,
+                               UINT64_C(1) << 32,
+                               (UINT64_C(1) << 32) + 1,
+                               UINT64_C(0x15555555555555),
+                               UINT64_C(0x0aaaaaaaaaaaab),
+                               (UINT64_C(1) << 53) - 1};
+    for (int last = 0; last < 2; last++) { /* with a value that needs care, and without */
+        array_file file = {.size = 0};
+        add_header(&file, 1, last == 0 ? ARRAY("<i8", "(1, 7)") : ARRAY("<i8", "(1, 8)"));
+        for (int e = 0; e < 7; e++) {
+            add_item(&file, "<i8", (double)values[e]);
+        }
+        uint64_t all[8] = {0};
+        memcpy(all, values, sizeof(values));
+        all[7] = UINT64_C(1) << 53;
+        if (last == 1) {
+            add_item(&file, "<i8", (double)all[7]);
+        }
+        eplb_error error;
+        test_write_file(path.text, file.bytes, file.size);
+        assert_ok(read_rows(path.text, NULL, check_wide, all, &error), &error);
+    }
+}
+
 static void integers_are_exact_up_to_2_to_53(void **state)
 {
     test_path path = test_join(*state, "f");
@@ -404,7 +440,7 @@ static void experts_that_differ_from_those_given_are_refused(void **state)
 
 TEST_MAIN(IN_DIRECTORY(every_kind_of_array_is_read), IN_DIRECTORY(bad_arrays_are_refused),
           IN_DIRECTORY(keys_in_any_order_and_no_last_comma_are_read),
-          IN_DIRECTORY(integers_are_exact_up_to_2_to_53),
+          IN_DIRECTORY(wide_integers_are_exact), IN_DIRECTORY(integers_are_exact_up_to_2_to_53),
           IN_DIRECTORY(every_truncated_header_is_refused),
           IN_DIRECTORY(headers_of_other_versions_and_lengths_are_refused),
           IN_DIRECTORY(long_arrays_in_c_order_are_read_buffer_by_buffer),

@@ -54,6 +54,34 @@ static void ascend_says_its_gpus(void **state)
     assert_ok(eplb_placement_read(&placement, NULL, path.text, NULL, NULL, &error), &error);
     assert_recorded(placement, 0);
     assert_int_equal(eplb_placement_model_layers(placement), 0);
+    assert_int_equal(eplb_placement_draft_layers(placement), 0);
+    eplb_placement_destroy(&placement);
+}
+
+/* The layer behind those of moe_layer_count is the draft model's, and comes out as it went in. */
+static void ascend_has_a_draft_layer(void **state)
+{
+    test_path path = test_join(*state, "map");
+    test_path again = test_join(*state, "again");
+    eplb_placement *start = make_placement(recorded_map, 0);
+    eplb_placement *placement;
+    eplb_error error;
+    assert_ok(eplb_placement_set_draft_layers(start, 1, &error), &error);
+    assert_ok(eplb_placement_write(start, NULL, path.text, eplb_format_find("ascend"), &error),
+              &error);
+    eplb_placement_destroy(&start);
+    assert_ok(eplb_placement_read(&placement, NULL, path.text, NULL, NULL, &error), &error);
+    assert_recorded(placement, 0);
+    assert_int_equal(eplb_placement_draft_layers(placement), 1);
+    assert_int_equal(eplb_placement_layer_ids(placement)[LAYERS - 1], LAYERS - 1);
+    assert_ok(eplb_placement_write(placement, NULL, again.text, eplb_format_find("ascend"), &error),
+              &error);
+    char *first = test_read_file(path.text, NULL);
+    char *second = test_read_file(again.text, NULL);
+    assert_contains(first, "{\"moe_layer_count\":2,");
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
     eplb_placement_destroy(&placement);
 }
 
@@ -239,7 +267,8 @@ static void nothing_to_read_is_an_argument_error(void **state)
 }
 
 TEST_MAIN(cmocka_unit_test(sglang_rows_are_all_layers_of_the_model),
-          cmocka_unit_test(ascend_says_its_gpus), cmocka_unit_test(trtllm_keys_are_model_layer_ids),
+          cmocka_unit_test(ascend_says_its_gpus), IN_DIRECTORY(ascend_has_a_draft_layer),
+          cmocka_unit_test(trtllm_keys_are_model_layer_ids),
           cmocka_unit_test(vllm_mapping_keys_are_indices_of_moe_layers),
           cmocka_unit_test(fastdeploy_has_the_map),
           cmocka_unit_test(the_last_map_of_a_recording_is_the_placement),

@@ -68,6 +68,17 @@ static void flags_say_what_a_format_can_do(void **state)
     assert_int_equal(eplb_format_flags(eplb_format_find("mindie")), EPLB_FORMAT_READS_COUNTS);
 }
 
-TEST_MAIN(cmocka_unit_test(formats_come_in_a_fixed_order),
+static void only_ascend_marks_layers_of_the_draft_model(void **state)
+{
+    (void)state;
+    const eplb_format *format;
+    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
+        bool is_ascend = strcmp(eplb_format_name(format), "ascend") == 0;
+        assert_int_equal(eplb_format_draft_layers(format), is_ascend ? 1 : 0);
+    }
+}
+
+TEST_MAIN(cmocka_unit_test(only_ascend_marks_layers_of_the_draft_model),
+          cmocka_unit_test(formats_come_in_a_fixed_order),
           cmocka_unit_test(unknown_names_are_not_found),
           cmocka_unit_test(flags_say_what_a_format_can_do))

@@ -85,6 +85,38 @@ static void uneven_slots_are_refused(void **state)
     eplb_cluster_destroy(&cluster);
 }
 
+/* Whatever a format writes, its reader would take the last layers for the model's. */
+static void draft_layers_that_cannot_be_marked_are_refused(void **state)
+{
+    eplb_placement *placement = make_placement(recorded_map, 0);
+    test_path path = test_join(*state, "out");
+    const eplb_format *format;
+    int written = 0;
+    for (size_t i = 0; (format = eplb_format_at(i)) != NULL; i++) {
+        bool writes = (eplb_format_flags(format) & EPLB_FORMAT_WRITES_PLACEMENT) != 0;
+        for (int32_t count = 0; count < LAYERS; count++) {
+            eplb_error error;
+            assert_ok(eplb_placement_set_draft_layers(placement, count, NULL), NULL);
+            eplb_status status = eplb_placement_write(placement, NULL, path.text, format, &error);
+            bool fits = count <= eplb_format_draft_layers(format);
+            assert_status(status, writes && fits ? EPLB_OK : EPLB_ERROR_UNSUPPORTED, &error);
+            if (writes && !fits) {
+                char expected[120];
+                snprintf(expected, sizeof(expected),
+                         "%s cannot carry layers of the draft model (%d, the last of %d): %s",
+                         eplb_format_name(format), count, LAYERS,
+                         eplb_format_draft_layers(format) > 0
+                             ? "at most 1"
+                             : "it cannot say which they are; ascend can");
+                assert_string_equal(error.message, expected);
+            }
+            written += writes && fits && count > 0 ? 1 : 0;
+        }
+    }
+    assert_int_equal(written, 1);
+    eplb_placement_destroy(&placement);
+}
+
 /* A placement of `experts` experts and one slot more on each of `gpus` GPUs than needed. */
 static eplb_placement *large_placement(int32_t experts, int32_t gpus, int32_t slots_per_gpu)
 {
@@ -200,7 +232,9 @@ static void a_dash_is_standard_output(void **state)
 }
 
 TEST_MAIN(IN_DIRECTORY(invalid_placements_are_refused), IN_DIRECTORY(dead_gpus_are_refused),
-          IN_DIRECTORY(uneven_slots_are_refused), cmocka_unit_test(trtllm_limits_are_kept),
+          IN_DIRECTORY(uneven_slots_are_refused),
+          IN_DIRECTORY(draft_layers_that_cannot_be_marked_are_refused),
+          cmocka_unit_test(trtllm_limits_are_kept),
           cmocka_unit_test(sglang_spreads_over_the_other_layers),
           IN_DIRECTORY(formats_of_counts_write_no_placement),
           IN_DIRECTORY(a_path_that_cannot_be_written_is_named),
