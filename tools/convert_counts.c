@@ -9,6 +9,7 @@
 
 #include "convert.h"
 #include "current.h"
+#include "dense_layers.h"
 #include "file_layers.h"
 #include "formats.h"
 #include "launch.h"
@@ -54,12 +55,32 @@ static eplb_status read_load(counts_job *self, eplb_error *error)
                             &order->hooks, error);
 }
 
+/* A layer that is missing would be a dense one in formats of all model layers, and give those
+ * behind it other numbers in arrays. */
+static eplb_status refuse_missing(const counts_job *self, eplb_error *error)
+{
+    const id_list *dense = &self->order->values->dense_layers;
+    bool is_known = dense->items != NULL;
+    int32_t missing = missing_moe_layer(self->load, dense);
+    return missing < 0
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_DATA,
+                                "%.200s: no layer %d, and %s: %s needs "
+                                "every MoE layer%s",
+                                eplb_load_scenario_name(self->load, 0), missing,
+                                is_known ? "it is not dense" : "nothing says that it is dense",
+                                eplb_format_name(self->order->to),
+                                is_known ? "" : "; --dense-layers LIST, or --model says it");
+}
+
 /* A format of all model layers needs to know where the MoE layers are among them. */
 static eplb_status check_layers(counts_job *self, eplb_error *error)
 {
     bool all = (eplb_format_flags(self->order->to) & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0;
-    if (!all || eplb_load_model_layers(self->load) > 0) {
-        return EPLB_OK;
+    bool is_array = self->order->to == eplb_format_find("npy");
+    eplb_status status = all || is_array ? refuse_missing(self, error) : EPLB_OK;
+    if (status != EPLB_OK || !all || eplb_load_model_layers(self->load) > 0) {
+        return status;
     }
     int32_t layers = eplb_load_layers(self->load);
     const int32_t *ids = eplb_load_layer_ids(self->load);

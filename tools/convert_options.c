@@ -81,6 +81,25 @@ const char *convert_placement_option_given(const convert_values *values)
                                              : NULL;
 }
 
+/* Several files are read as one source, [NAME=]PATH[,PATH...][:WEIGHT]: the file in whose name a
+ * character would be taken for a part of that; NULL: none. */
+static const char *find_ambiguous(const text_list *files)
+{
+    bool may_be_name = true;
+    for (int32_t f = 0; f < files->count; f++) {
+        const char *file = files->items[f];
+        size_t length = strcspn(file, "=/");
+        const char *base = strrchr(file, '/');
+        bool may_have_weight = f == files->count - 1;
+        if (strchr(file, ',') != NULL || (may_be_name && file[length] == '=') ||
+            (may_have_weight && strchr(base != NULL ? base : file, ':') != NULL)) {
+            return file;
+        }
+        may_be_name = may_be_name && file[length] == '\0';
+    }
+    return NULL;
+}
+
 int convert_values_check(const convert_values *values)
 {
     const char *name = convert_command.name;
@@ -104,6 +123,13 @@ int convert_values_check(const convert_values *values)
     const char *of_placements = convert_placement_option_given(values);
     if (of_placements != NULL && values->what == WHAT_COUNTS) {
         return usage_error(name, "--%s is for placements", of_placements);
+    }
+    const char *ambiguous = values->files.count > 1 ? find_ambiguous(&values->files) : NULL;
+    if (ambiguous != NULL) {
+        return usage_error(name,
+                           "'%s' among several files: '=', ',' or ':' in its name would not be "
+                           "taken for a part of it; give the directory of the files",
+                           ambiguous);
     }
     return counting_check(&values->counting, name);
 }

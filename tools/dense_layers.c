@@ -180,3 +180,24 @@ eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const epl
                           are_indices ? "others listed have none, so layers are not MoE indices"
                                       : "layers are not numbered 0, 1, 2, ... as MoE indices are");
 }
+
+int32_t missing_moe_layer(const eplb_load *load, const id_list *dense)
+{
+    const int32_t *ids = eplb_load_layer_ids(load);
+    int32_t layers = eplb_load_layers(load);
+    int32_t model_layers = eplb_load_model_layers(load);
+    bool knows_dense = dense->items != NULL;
+    if (!knows_dense && model_layers > 0) {
+        return -1;
+    }
+    int32_t row = 0;
+    int32_t end = model_layers > 0 ? model_layers : ids[layers - 1];
+    for (int32_t id = knows_dense ? 0 : ids[0]; id < end; id++) {
+        if (row < layers && ids[row] == id) {
+            row++;
+        } else if (!is_dense_layer(dense, id)) {
+            return id;
+        }
+    }
+    return -1;
+}

@@ -29,4 +29,11 @@ void fill_moe_layer_ids(int32_t *ids, int32_t count, const id_list *dense);
 eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const eplb_hooks *hooks,
                                eplb_error *error);
 
+/*
+ * The first MoE layer that a load lacks between its others, or, where the list of dense layers is
+ * known (items not NULL), at all; -1: none. Formats that number MoE layers would give those behind
+ * it wrong numbers. Layers that files of all model layers have without tokens are dense.
+ */
+int32_t missing_moe_layer(const eplb_load *load, const id_list *dense);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "current.h"
+#include "dense_layers.h"
 #include "draft_layers.h"
 #include "exact.h"
 #include "formats.h"
@@ -84,6 +85,26 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
                                   .model = &self->model};
     return read_scenarios(&self->load, &request, &self->assumes_experts, &self->hooks, error);
+}
+
+/* Formats without numbers of layers would give those behind a missing one wrong numbers, and
+ * formats with all layers would take it for dense. */
+static eplb_status check_layers(plan_job *self, eplb_error *error)
+{
+    const id_list *dense = &self->values->dense_layers;
+    uint32_t flags = eplb_format_flags(self->to);
+    bool needs_all =
+        (flags & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0 || (flags & EPLB_FORMAT_MODEL_LAYER_IDS) == 0;
+    int32_t missing =
+        self->values->out != NULL && needs_all ? missing_moe_layer(self->load, dense) : -1;
+    if (missing < 0) {
+        return EPLB_OK;
+    }
+    bool is_known = dense->items != NULL;
+    return eplb_error_set(
+        error, EPLB_ERROR_DATA, "the loads have no layer %d, and %s: %s needs every MoE layer%s",
+        missing, is_known ? "it is not dense" : "nothing says that it is dense",
+        eplb_format_name(self->to), is_known ? "" : "; --dense-layers LIST, or --model says it");
 }
 
 /* What a current placement says that could not be read twice. */
@@ -453,8 +474,9 @@ static int run(plan_job *self)
     }
     eplb_error error;
     eplb_status (*const steps[])(plan_job *, eplb_error *) = {
-        read_load, read_current_of, mark_draft_layers, make_cluster, check_lost_experts, open_exact,
-        make_plan, repair,          place_weighted};
+        read_load,    check_layers,       read_current_of, mark_draft_layers,
+        make_cluster, check_lost_experts, open_exact,      make_plan,
+        repair,       place_weighted};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         if (steps[i](self, &error) != EPLB_OK) {
             return fail(&error);

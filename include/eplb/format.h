@@ -195,7 +195,8 @@ EPLB_API eplb_status eplb_placement_read(eplb_placement **out, const eplb_hooks 
  * eplb_placement_validate refuses (EPLB_ERROR_DATA), and what the format cannot carry, such as GPUs
  * or layers with different numbers of slots (EPLB_ERROR_UNSUPPORTED). Formats with all model layers
  * get an even spread in the rows of the other layers; the model's number of layers is taken from
- * the placement, or, where that is unknown, is one more than the last layer id.
+ * the placement, or, where that is unknown, is one more than the last layer id. Formats that number
+ * MoE layers get the rows in their order: the placement must have all of them.
  */
 EPLB_API eplb_status eplb_placement_write(const eplb_placement *placement, const eplb_hooks *hooks,
                                           const char *path, const eplb_format *format,

@@ -100,9 +100,10 @@ EPLB_API void eplb_source_load_options_init(eplb_source_load_options *options);
  * may be NULL: the defaults.
  *
  * Files. All files of all sources must have the same layers and, in formats with full rows (all but
- * CSV), rows of the same length; those of one source the same steps, in any order. EPLB_ERROR_DATA
- * names the file that differs. In a file of full rows, layers with different numbers of rows are a
- * warning on the log: the file may have been cut. Files are open one at a time.
+ * CSV), rows of the same length, and no expert beyond it in CSV; those of one source the same
+ * steps, in any order. EPLB_ERROR_DATA names the file that differs. In a file of full rows, layers
+ * with different numbers of rows are a warning on the log: the file may have been cut. Files are
+ * open one at a time.
  *
  * Layers. Where every file is of a format that lists all hidden layers of the model, layers without
  * any tokens in all files are dense: they are left out, and the load knows the number of model

@@ -51,11 +51,24 @@ static eplb_status refuse(const eplb_input *input, const codec *found, eplb_erro
                                 input->name, found->name);
 }
 
+/* zstd's frames without data have 16 magics. They stand first in what pzstd writes. */
+static bool begins_skippable(const eplb_input *input)
+{
+    return eplb_input_unread(input) >= 4 && ((unsigned char)input->cursor[0] & 0xF0) == 0x50 &&
+           memcmp(input->cursor + 1, "\x2a\x4d\x18", 3) == 0;
+}
+
+static bool begins(const eplb_input *input, const codec *candidate)
+{
+    bool has_magic = eplb_input_unread(input) >= candidate->magic_size &&
+                     memcmp(input->cursor, candidate->magic, candidate->magic_size) == 0;
+    return has_magic || (strcmp(candidate->name, "zstd") == 0 && begins_skippable(input));
+}
+
 static const codec *find_codec(const eplb_input *input)
 {
     for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
-        if (eplb_input_unread(input) >= codecs[i].magic_size &&
-            memcmp(input->cursor, codecs[i].magic, codecs[i].magic_size) == 0) {
+        if (begins(input, &codecs[i])) {
             return &codecs[i];
         }
     }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/range.h"
 #include "format/format.h"
+#include "format/number.h"
 #include "format/standard_output.h"
 
 #define FLUSH_SIZE ((size_t)65536)
@@ -222,6 +223,9 @@ static eplb_status check_row(const eplb_counts_writer *self, int64_t step, int32
     if (length < 0 || length > self->shape.experts) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "%d counts, expected at most %d", length,
                               self->shape.experts);
+    }
+    if (step > EPLB_EXACT_INTEGER) {
+        return eplb_error_set(error, EPLB_ERROR_ARGUMENT, "above 2^53, which no reader takes");
     }
     if (step < 0 || (self->steps > 0 && step < self->step) || (!is_new && layer <= self->layer)) {
         return eplb_error_set(error, EPLB_ERROR_ARGUMENT,

@@ -14,13 +14,14 @@
 
 static const char counts_key[] = "tokens_per_expert_stats_list";
 static const char map_key[] = "ep_rank_to_expert_id_list";
+static const char numbers_key[] = "expert_in_rank_num_list";
 
 /* Any of the lists: one of a real model is longer than what a probe sees, and hides those behind
  * it. */
 static bool probe(const eplb_probe *probe)
 {
     static const char *const keys[] = {counts_key, map_key, "expert_id_to_ep_rank_array",
-                                       "expert_in_rank_num_list"};
+                                       numbers_key};
     bool found = false;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !found; i++) {
         found = eplb_probe_json_key(probe, keys[i]);
@@ -30,7 +31,7 @@ static bool probe(const eplb_probe *probe)
 
 static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
 {
-    return eplb_json_counts_open(reading, counts_key, false, error);
+    return eplb_json_counts_open(reading, counts_key, numbers_key, false, error);
 }
 
 static eplb_status read_placement(eplb_reading *reading, eplb_map *map, eplb_error *error)

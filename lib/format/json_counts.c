@@ -14,7 +14,8 @@ typedef enum position {
 typedef struct json_counts {
     eplb_scanner scanner;
     eplb_counts_buffer row;
-    const char *key; /* NULL: the document is the list */
+    const char *key;       /* NULL: the document is the list */
+    const char *width_key; /* of a list with rows as wide; NULL: none */
     position position;
     bool has_steps;
     bool in_row; /* the '[' of the first row was read, to see that there are no steps */
@@ -24,8 +25,53 @@ typedef struct json_counts {
     int32_t width;  /* of every row; 0 until one was read */
 } json_counts;
 
+/* A list whose rows have a number for each expert: counts of slots would be wider. */
+static eplb_status check_widths(json_counts *self, int32_t limit, eplb_error *error)
+{
+    eplb_scanner *scanner = &self->scanner;
+    bool first = true;
+    bool more = true;
+    eplb_status status = eplb_scan_expect(scanner, '[', "'[': a list of layers", error);
+    scanner->layer = -1;
+    while (status == EPLB_OK && more) {
+        status = eplb_scan_more(scanner, ']', &first, &more, error);
+        scanner->layer++;
+        if (status == EPLB_OK && more) {
+            status = eplb_scan_expect(scanner, '[', "'[': a list of numbers", error);
+        }
+        if (status == EPLB_OK && more) {
+            status = eplb_scan_counts(scanner, &self->row, limit, error);
+        }
+        if (status == EPLB_OK && more) {
+            self->width = self->width > 0 ? self->width : self->row.length;
+        }
+        if (status == EPLB_OK && more && self->row.length != self->width) {
+            status = eplb_scan_fail(scanner, EPLB_ERROR_DATA, error,
+                                    "%d experts in '%s', but %d counts before", self->row.length,
+                                    self->width_key, self->width);
+        }
+    }
+    scanner->layer = -1;
+    return status;
+}
+
+/* Steps over a member that is not the counts. */
+static eplb_status pass_member(json_counts *self, const eplb_reading *reading, const char *key,
+                               eplb_error *error)
+{
+    int next = 0;
+    eplb_status status = eplb_scan_peek(&self->scanner, &next, error);
+    bool is_checked = self->width_key != NULL && strcmp(key, self->width_key) == 0 && next == '[' &&
+                      reading->options.counted_under == NULL;
+    if (status != EPLB_OK) {
+        return status;
+    }
+    return is_checked ? check_widths(self, reading->options.max_experts, error)
+                      : eplb_scan_skip(&self->scanner, error);
+}
+
 /* Finds the list among the keys of the document. */
-static eplb_status find_key(json_counts *self, eplb_error *error)
+static eplb_status find_key(json_counts *self, const eplb_reading *reading, eplb_error *error)
 {
     eplb_scanner *scanner = &self->scanner;
     char key[EPLB_KEY_SIZE] = "";
@@ -38,7 +84,7 @@ static eplb_status find_key(json_counts *self, eplb_error *error)
             return eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error, "no key '%s'", self->key);
         }
         if (status == EPLB_OK && strcmp(key, self->key) != 0) {
-            status = eplb_scan_skip(scanner, error);
+            status = pass_member(self, reading, key, error);
         }
     }
     return status;
@@ -63,8 +109,8 @@ static eplb_status enter_list(json_counts *self, bool may_have_steps, eplb_error
     return status;
 }
 
-eplb_status eplb_json_counts_open(eplb_reading *reading, const char *key, bool may_have_steps,
-                                  eplb_error *error)
+eplb_status eplb_json_counts_open(eplb_reading *reading, const char *key, const char *width_key,
+                                  bool may_have_steps, eplb_error *error)
 {
     json_counts *self = eplb_alloc_zeroed(&reading->hooks, 1, sizeof(*self));
     reading->state = self;
@@ -72,12 +118,13 @@ eplb_status eplb_json_counts_open(eplb_reading *reading, const char *key, bool m
         return eplb_out_of_memory(error);
     }
     self->key = key;
+    self->width_key = width_key;
     eplb_status status = eplb_scanner_init(&self->scanner, &reading->input, error);
     if (status == EPLB_OK) {
         status = eplb_input_skip_bom(&reading->input, error);
     }
     if (status == EPLB_OK && key != NULL) {
-        status = find_key(self, error);
+        status = find_key(self, reading, error);
     }
     return status == EPLB_OK ? enter_list(self, may_have_steps, error) : status;
 }
@@ -151,7 +198,7 @@ static eplb_status leave_step(json_counts *self, bool *row_follows, eplb_error *
 }
 
 /* Checks the rest of the document. */
-static eplb_status finish(json_counts *self, eplb_error *error)
+static eplb_status finish(json_counts *self, const eplb_reading *reading, eplb_error *error)
 {
     eplb_scanner *scanner = &self->scanner;
     scanner->step = -1;
@@ -166,7 +213,7 @@ static eplb_status finish(json_counts *self, eplb_error *error)
         }
         status = strcmp(key, self->key) == 0 ? eplb_scan_fail(scanner, EPLB_ERROR_PARSE, error,
                                                               "second key '%s'", self->key)
-                                             : eplb_scan_skip(scanner, error);
+                                             : pass_member(self, reading, key, error);
     }
     if (status == EPLB_OK) {
         status = eplb_scan_finish(scanner, error);
@@ -186,7 +233,8 @@ eplb_status eplb_json_counts_next(eplb_reading *reading, eplb_counts_row *row, e
     if (status != EPLB_OK) {
         return status;
     }
-    return row_follows ? read_row(self, &reading->options, row, error) : finish(self, error);
+    return row_follows ? read_row(self, &reading->options, row, error)
+                       : finish(self, reading, error);
 }
 
 void eplb_json_counts_close(eplb_reading *reading)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts as JSON lines: {"step":t,"layer":l,"counts":[experts]}, keys in any order, `step`
- * optional, other keys ignored. */
+ * optional in all lines, other keys ignored. */
 #include "format/jsonl_write.h"
 #include "format/probe_json.h"
 #include "format/scanner.h"
@@ -8,7 +8,8 @@
 typedef struct jsonl {
     eplb_scanner scanner;
     eplb_counts_buffer row;
-    int32_t width; /* of every row; 0 until one was read */
+    int32_t width;  /* of every row; 0 until one was read */
+    bool has_steps; /* every row */
 } jsonl;
 
 /* What one line says. */
@@ -94,6 +95,18 @@ static eplb_status read_object(jsonl *self, const eplb_read_options *options, re
     return status;
 }
 
+/* A line without a step among others with one would count in step 0. */
+static eplb_status check_step(jsonl *self, const record *line, eplb_error *error)
+{
+    if (self->width > 0 && line->has_step != self->has_steps) {
+        return eplb_scan_fail(&self->scanner, EPLB_ERROR_PARSE, error,
+                              self->has_steps ? "no key 'step', but the lines before have one"
+                                              : "key 'step', but the lines before have none");
+    }
+    self->has_steps = line->has_step;
+    return EPLB_OK;
+}
+
 /* What is not wrong with a single key: a missing one, the width, what follows on the line. */
 static eplb_status check_line(jsonl *self, const eplb_read_options *options, const record *line,
                               eplb_error *error)
@@ -122,6 +135,9 @@ static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb
     record line = {0};
     if (status == EPLB_OK) {
         status = read_object(self, &reading->options, &line, error);
+    }
+    if (status == EPLB_OK) {
+        status = check_step(self, &line, error);
     }
     if (status == EPLB_OK) {
         status = check_line(self, &reading->options, &line, error);

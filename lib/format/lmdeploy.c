@@ -5,7 +5,7 @@
 
 static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
 {
-    return eplb_json_counts_open(reading, NULL, false, error);
+    return eplb_json_counts_open(reading, NULL, NULL, false, error);
 }
 
 const eplb_format eplb_format_lmdeploy = {

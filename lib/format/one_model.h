@@ -5,13 +5,16 @@
 
 #include "format/format.h"
 
-/* The length of all rows of formats with full rows. Starts as zeros. */
+/* The length of all rows of formats with full rows, and of the longest of formats with short ones.
+ * Starts as zeros. */
 typedef struct eplb_row_width {
     int32_t width;    /* 0: no such row yet */
-    const char *path; /* where it was first seen; borrowed */
+    int32_t longest;  /* short row */
+    const char *path; /* where they were first seen; borrowed */
+    const char *longest_path;
 } eplb_row_width;
 
-/* EPLB_ERROR_DATA for a row of another length than those before. */
+/* EPLB_ERROR_DATA for a row of another length than those before, or a short row that is longer. */
 eplb_status eplb_row_width_check(eplb_row_width *width, const char *path, const eplb_format *format,
                                  const eplb_counts_row *row, eplb_error *error);
 

@@ -34,7 +34,7 @@ static eplb_status open_counts(eplb_reading *reading, eplb_error *error)
     reading->is_archive = eplb_input_unread(input) >= EPLB_ZIP_MAGIC_SIZE &&
                           memcmp(input->cursor, EPLB_ZIP_MAGIC, EPLB_ZIP_MAGIC_SIZE) == 0;
     return reading->is_archive ? eplb_sglang_pt_open(reading, error)
-                               : eplb_json_counts_open(reading, counts_key, true, error);
+                               : eplb_json_counts_open(reading, counts_key, NULL, true, error);
 }
 
 static eplb_status next_counts(eplb_reading *reading, eplb_counts_row *row, eplb_error *error)

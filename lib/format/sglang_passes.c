@@ -176,7 +176,8 @@ static eplb_status read_slot(eplb_reading *reading, int32_t layer, int32_t slot,
     int32_t limit = known > 0 ? known : reading->options.max_experts;
     limit = limit < self->width ? limit : self->width;
     if (tensor->type.kind == 'f' || !(value >= -1.0 && value < limit)) {
-        return eplb_error_set(error, EPLB_ERROR_DATA,
+        bool is_beyond = known == 0 && value >= reading->options.max_experts;
+        return eplb_error_set(error, is_beyond ? EPLB_ERROR_LIMIT : EPLB_ERROR_DATA,
                               "%s: %s: layer %d: slot %d: expert %.17g not in -1..%d",
                               reading->input.name, map_key, layer, slot, value, limit - 1);
     }

@@ -6,6 +6,7 @@
 
 #include <minizip/unzip.h>
 
+#include "format/item.h"
 #include "format/quote.h"
 #include "format/zip_file.h"
 #include "format/zlib_memory.h"
@@ -14,6 +15,7 @@
 #define STORED 0
 #define DEFLATED 8
 #define LAST_RECORD_SIZE 22u
+#define LOCATOR_SIZE 20u /* of the last record of 64 bits, before it */
 
 /* minizip finds the entries. It could unpack them, too, but loses memory when that fails for want
  * of it, does not take its memory from hooks, and copies byte by byte. */
@@ -121,22 +123,64 @@ static eplb_status read_directory(eplb_zip *zip, eplb_error *error)
     return zip->count > 0 ? sort_entries(zip, error) : fail(zip, NULL, "no entries", error);
 }
 
+/* Reads a record that must lie inside the file and begin with the magic, else *found is false. */
+static eplb_status find_record(const eplb_zip *zip, uint64_t place, const char *magic, char *record,
+                               size_t size, bool *found, eplb_error *error)
+{
+    *found = false;
+    if (zip->file->size < size || place > zip->file->size - size) {
+        return EPLB_OK;
+    }
+    eplb_status status = eplb_input_read_at(zip->input, record, size, place, error);
+    *found = status == EPLB_OK && memcmp(record, magic, 4) == 0;
+    return status;
+}
+
+/* The last record, at `place`, says where the directory before it begins, or, with 64 bits, the
+ * locator between them where the record before that one does: in an archive that begins where the
+ * file does. What lies before it, such as another archive, would be left out without a word. */
+static eplb_status check_head(const eplb_zip *zip, const char *record, uint64_t place,
+                              eplb_error *error)
+{
+    uint64_t length = eplb_item_bits(record + 12, 4, false);
+    uint64_t begin = eplb_item_bits(record + 16, 4, false);
+    if (begin + length == place) {
+        return EPLB_OK;
+    }
+    char locator[LOCATOR_SIZE];
+    char other[12];
+    uint64_t before = place - LOCATOR_SIZE; /* beyond the file when there is no room for it */
+    bool found;
+    eplb_status status =
+        find_record(zip, before, "PK\x06\x07", locator, sizeof(locator), &found, error);
+    if (status == EPLB_OK && found) {
+        begin = eplb_item_bits(locator + 8, 8, false);
+        status = find_record(zip, begin, "PK\x06\x06", other, sizeof(other), &found, error);
+    }
+    if (status == EPLB_OK && found) {
+        found = begin + sizeof(other) + eplb_item_bits(other + 4, 8, false) == before;
+    }
+    return status != EPLB_OK || found
+               ? status
+               : fail(zip, NULL, "it does not begin where the file does", error);
+}
+
 /* minizip looks for the last record of an archive from the end: what lies behind it is no comment
  * unless the record says so. */
 static eplb_status check_tail(const eplb_zip *zip, eplb_error *error)
 {
     unz_global_info64 info;
-    char magic[4];
+    char record[LAST_RECORD_SIZE];
     if (unzGetGlobalInfo64(zip->archive, &info) != UNZ_OK ||
         info.size_comment + LAST_RECORD_SIZE > zip->file->size) {
         return fail(zip, NULL, "a broken directory", error);
     }
     uint64_t place = zip->file->size - info.size_comment - LAST_RECORD_SIZE;
-    eplb_status status = eplb_input_read_at(zip->input, magic, sizeof(magic), place, error);
-    if (status == EPLB_OK && memcmp(magic, "PK\x05\x06", sizeof(magic)) != 0) {
-        status = fail(zip, NULL, "its directory is not at the end of the file: was it cut?", error);
+    eplb_status status = eplb_input_read_at(zip->input, record, sizeof(record), place, error);
+    if (status == EPLB_OK && memcmp(record, "PK\x05\x06", 4) != 0) {
+        return fail(zip, NULL, "its directory is not at the end of the file: was it cut?", error);
     }
-    return status;
+    return status == EPLB_OK ? check_head(zip, record, place, error) : status;
 }
 
 eplb_status eplb_zip_open(eplb_zip *zip, const eplb_hooks *hooks, eplb_input *input,

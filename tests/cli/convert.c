@@ -196,6 +196,26 @@ static void assert_refused(const char *directory, const refusal *expected)
     run_release(&result);
 }
 
+static void a_name_that_parts_a_source_is_no_other_file(void **state)
+{
+    static const char *const names[] = {"a", "b", "c", "a=b", "b:3", "a,b"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        test_write_text(test_join(*state, names[i]).text, "{\"layer\":0,\"counts\":[1]}\n");
+    }
+    const refusal refusals[] = {
+        {"convert a=b c --out out", 2, "'a=b' among several files"},
+        {"convert c a=b --out out", 2, "'a=b' among several files"},
+        {"convert c b:3 --out out", 2, "'b:3' among several files"},
+        {"convert c a,b --out out", 2, "'a,b' among several files"},
+    };
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        assert_refused(*state, &refusals[i]);
+    }
+    run_ok(*state, "convert ./a=b c --out some.jsonl");
+    run_ok(*state, "convert b:3 c --out some.jsonl");
+    run_ok(*state, "convert a,b --out one.jsonl");
+}
+
 static void what_is_not_clear_is_refused(void **state)
 {
     static const refusal cases[] = {
@@ -241,6 +261,23 @@ static void what_is_not_clear_is_refused(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_refused(*state, &cases[i]);
     }
+}
+
+static void counts_without_a_layer_give_its_number_to_none(void **state)
+{
+    static const refusal cases[] = {
+        {"convert gap --to npy --out out", 1, "gap: no layer 3, and nothing says that it is dense"},
+        {"convert gap --to sglang --out out", 1, "no layer 3, and nothing says that it is dense"},
+        {"convert gap --to npy --dense-layers 0-1 --out out", 1, "no layer 3, and it is not dense"},
+        {"convert gap --to sglang --dense-layers 0 --out out", 1,
+         "no layer 1, and it is not dense"},
+    };
+    test_write_text(test_join(*state, "gap").text, "step,layer,expert,tokens\n0,2,0,1\n0,4,0,1\n");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_refused(*state, &cases[i]);
+    }
+    run_ok(*state, "convert gap --to npy --dense-layers 0,1,3 --out out");
+    run_ok(*state, "convert gap --to jsonl --out out");
 }
 
 static void layers_that_have_rows_are_not_dense(void **state)
@@ -451,6 +488,8 @@ TEST_MAIN(IN_DIRECTORY(every_placement_format_goes_through_every_other),
           IN_DIRECTORY(what_a_format_cannot_carry_is_refused),
           IN_DIRECTORY(counts_go_through_every_format),
           IN_DIRECTORY(several_files_are_ranks_that_are_summed),
+          IN_DIRECTORY(a_name_that_parts_a_source_is_no_other_file),
+          IN_DIRECTORY(counts_without_a_layer_give_its_number_to_none),
           IN_DIRECTORY(what_is_not_clear_is_refused),
           IN_DIRECTORY(layers_that_have_rows_are_not_dense),
           IN_DIRECTORY(maps_without_all_moe_layers_are_refused),

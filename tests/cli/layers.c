@@ -132,6 +132,26 @@ static void map_of_all_model_layers_warns_when_the_model_is_not_known(void **sta
     run_release(&result);
 }
 
+/* Layers 1 and 3 are rows 0 and 1 of a map of MoE layers only where 0 and 2 are dense. */
+static void map_of_moe_layers_gives_none_the_number_of_a_missing_one(void **state)
+{
+    static const char *const refused[][2] = {
+        {"ids --to vllm --out map", "no layer 2, and nothing says that it is dense"},
+        {"ids --to ascend --out map --dense-layers 0", "no layer 2, and it is not dense"},
+        {"ids --to sglang --out map", "no layer 2, and nothing says that it is dense"},
+        {"ids --to sglang --out map --dense-layers 0", "no layer 2, and it is not dense"},
+        {"ids --to omni --out map --dense-layers none", "no layer 0, and it is not dense"},
+        {"ids --to fastdeploy --out map --dense-layers 0,2,5", "no layer 4, and it is not dense"},
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        assert_refused(*state, refused[i][0], refused[i][1]);
+        assert_false(has_file(*state, "map"));
+    }
+    run_ok(*state, "plan --load ids --dense-layers 0,2" SHAPE " --to vllm --out map");
+    run_ok(*state, "plan --load model" SHAPE " --to vllm --out map");
+    run_ok(*state, "plan --load ids" SHAPE " --to trtllm --out map");
+}
+
 static void placement_in_force_is_matched_by_model_layer_id(void **state)
 {
     /* Only layers 1 and 3 count; the dense ones may hold anything. */
@@ -175,5 +195,6 @@ TEST_MAIN(IN_PREPARED_DIRECTORY(files_of_all_model_layers_leave_out_those_withou
           IN_PREPARED_DIRECTORY(contradicting_lists_are_refused),
           IN_PREPARED_DIRECTORY(map_of_all_model_layers_has_a_row_for_each),
           IN_PREPARED_DIRECTORY(map_of_all_model_layers_warns_when_the_model_is_not_known),
+          IN_PREPARED_DIRECTORY(map_of_moe_layers_gives_none_the_number_of_a_missing_one),
           IN_PREPARED_DIRECTORY(placement_in_force_is_matched_by_model_layer_id),
           IN_PREPARED_DIRECTORY(loads_by_moe_index_take_the_ids_of_the_placement_in_force))

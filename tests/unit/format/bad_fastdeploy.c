@@ -38,6 +38,10 @@ static const bad_file counts[] = {
     {"", COUNTS("[[1,2],[1]]"), PARSE, "layer 1: 1 counts, expected 2"},
     {"", COUNTS("[[1,-2]]"), DATA, "layer 0: expert 1: -2 is negative"},
     {"", COUNTS("[[1]],\"tokens_per_expert_stats_list\":[[1]]"), PARSE, "second key 'tokens_per"},
+    {"", COUNTS("[[1,2,3]],\"expert_in_rank_num_list\":[[2,1]]"), DATA,
+     "layer 0: 2 experts in 'expert_in_rank_num_list', but 3 counts before"},
+    {"", "{\"expert_in_rank_num_list\":[[2,1]],\"tokens_per_expert_stats_list\":[[1,2,3]]}", PARSE,
+     "layer 0: 3 counts, expected 2"},
     {"", COUNTS("[[1,2]]") "x", PARSE, "expected the end of the file, found 'x'"},
     {"", "{\"tokens_per_expert_stats_list\":[[1,2]]", PARSE, "expected ',' or '}', found the end"},
 };

@@ -297,6 +297,17 @@ static void contradictions_with_the_experts_given_are_refused(void **state)
     }
 }
 
+static void an_expert_beyond_the_limit_in_a_map_is_told_as_such(void **state)
+{
+    test_path path = test_join(*state, "f");
+    eplb_error error;
+    eplb_read_options options = options_for("");
+    options.max_experts = 2;
+    pt_write_words(path.text, RECORDS(RECORD_0), NULL, 0);
+    assert_status(read_rows(path.text, &options, NULL, NULL, &error), LIMIT, &error);
+    assert_contains(error.message, "layer 0: slot 2: expert 2 not in -1..1");
+}
+
 static void a_rank_that_the_file_name_contradicts_is_refused(void **state)
 {
     test_path path = test_join(*state, "expert_distribution_recorder_17.5_3.pt");
@@ -449,6 +460,7 @@ TEST_MAIN(IN_DIRECTORY(programs_are_refused_by_name), IN_DIRECTORY(broken_pickle
           IN_DIRECTORY(the_good_ones_beside_them_are_read),
           IN_DIRECTORY(what_is_no_count_is_refused),
           IN_DIRECTORY(contradictions_with_the_experts_given_are_refused),
+          IN_DIRECTORY(an_expert_beyond_the_limit_in_a_map_is_told_as_such),
           IN_DIRECTORY(a_rank_that_the_file_name_contradicts_is_refused),
           IN_DIRECTORY(a_number_in_another_name_is_no_rank),
           IN_DIRECTORY(endless_nesting_is_refused),

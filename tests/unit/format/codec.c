@@ -152,6 +152,7 @@ static void zeros_behind_gzip_and_skippable_zstd_frames_are_no_data(void **state
 #endif
 #ifdef HAVE_ZSTD
     bytes zstd = {0};
+    add_bytes(&zstd, "\x5f\x2a\x4d\x18\x00\x00\x00\x00", 8);
     add_zstd(&zstd, plain.data, plain.size);
     add_bytes(&zstd, "\x50\x2a\x4d\x18\x03\x00\x00\x00xyz", 11);
     assert_same_counts(path.text, &zstd);

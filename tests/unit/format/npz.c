@@ -156,6 +156,28 @@ static void bytes_behind_an_archive_are_refused(void **state)
     free(part.content.data);
 }
 
+/* Two that stand behind each other in a file: the first, with 64-bit records, too. */
+static void an_archive_behind_another_is_refused(void **state)
+{
+    (void)state;
+    eplb_error error;
+    zip_part part = part_of("steps.npy", "format/steps.npy", false);
+    test_path torch = test_data("format/sglang_stat.pt");
+    const bytes files[] = {zip_of(&part, 1), bytes_of_file(torch.text)};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        bytes both = {0};
+        add_bytes(&both, files[i].data, files[i].size);
+        add_bytes(&both, files[i].data, files[i].size);
+        test_write_file("f.npz", both.data, both.size);
+        assert_status(read_archive(NULL, &error), EPLB_ERROR_PARSE, &error);
+        assert_string_equal(error.message,
+                            "f.npz: zip archive: it does not begin where the file does");
+        free(both.data);
+        free(files[i].data);
+    }
+    free(part.content.data);
+}
+
 /* Whatever byte is wrong, the rows that were handed out as whole are those of the recording. */
 static void a_wrong_byte_gives_no_other_counts(void **state)
 {
@@ -208,7 +230,8 @@ static void each_failing_allocation_is_survived(void **state)
 TEST_MAIN(INSIDE(stored_and_deflated_arrays_are_read), INSIDE(column_major_arrays_are_read),
           INSIDE(one_of_several_arrays_is_chosen_by_name), INSIDE(broken_entries_are_named),
           INSIDE(an_archive_that_was_cut_is_never_whole),
-          INSIDE(bytes_behind_an_archive_are_refused), INSIDE(a_wrong_byte_gives_no_other_counts),
+          INSIDE(an_archive_behind_another_is_refused), INSIDE(bytes_behind_an_archive_are_refused),
+          INSIDE(a_wrong_byte_gives_no_other_counts),
           INSIDE(an_archive_that_is_packed_must_be_unpacked),
           INSIDE(each_failing_allocation_is_survived))
 

@@ -182,7 +182,8 @@ static const struct {
     {"largest exact integer", "sglang", "{\"logical_count\":[[9007199254740992]]}",
      "0/0: 9007199254740992\n"},
     {"keys in any order", "jsonl",
-     "{\"counts\":[1,2],\"x\":{\"counts\":[9]},\"layer\":4}\n{\"layer\":4,\"step\":7,\"counts\":[0,"
+     "{\"counts\":[1,2],\"x\":{\"counts\":[9]},\"step\":0,\"layer\":4}\n{\"layer\":4,\"step\":7,"
+     "\"counts\":[0,"
      " "
      "3]}",
      "0/4: 1 2\n7/4: 0 3\n"},

@@ -422,6 +422,8 @@ static void files_of_two_models_are_refused(void **state)
     (void)state;
     assert_fails(ROW("1", "2", "1,2"), ROW("1", "2", "1,2,3"), 0, EPLB_ERROR_DATA,
                  "g: layer 2: 3 counts, but 2 in f: not of one model");
+    assert_fails(ROW("1", "2", "1,2"), "step,layer,expert,tokens\n1,2,2,1\n", 0, EPLB_ERROR_DATA,
+                 "g: layer 2: expert 2, but 2 counts in f: not of one model");
 }
 
 /* vllm-project/vllm#28155: 1e30 is a number like any other, a sum beyond all numbers is none. */

@@ -357,6 +357,25 @@ static void rows_of_another_width_are_refused(void **state)
     assert_refused(texts, 1, 2, EPLB_ERROR_DATA, message);
 }
 
+/* Lines of CSV have no width, but experts. */
+static void experts_beyond_the_rows_of_another_file_are_refused(void **state)
+{
+    (void)state;
+    test_write_text("f", ROW("1", "4", "1,2,3"));
+    test_write_text("g", "step,layer,expert,tokens\n1,4,2,1\n");
+    test_write_text("h", "step,layer,expert,tokens\n1,4,3,1\n");
+    static const char *const fits[] = {"f,g"};
+    static const char *const behind[] = {"f,h"};
+    static const char *const before[] = {"h", "f"};
+    eplb_load *load = load_of(fits, 1, 1);
+    assert_int_equal(eplb_load_experts(load), 3);
+    eplb_load_destroy(&load);
+    assert_refused(behind, 1, 1, EPLB_ERROR_DATA,
+                   "h: layer 4: expert 3, but 3 counts in f: not of one model");
+    assert_refused(before, 2, 1, EPLB_ERROR_DATA,
+                   "f: layer 4: 3 counts, but expert 3 in h: not of one model");
+}
+
 /* vllm-project/vllm#28155: 1e30 is a number like any other, a sum beyond all numbers is none. */
 static void counts_whose_sum_is_too_large_are_refused(void **state)
 {
@@ -480,6 +499,7 @@ TEST_MAIN(cmocka_unit_test(ranks_are_summed),
           INSIDE(rank_that_lacks_a_step_or_a_layer_is_named),
           INSIDE(layers_of_a_pipeline_stage_keep_their_ids),
           INSIDE(rows_of_another_width_are_refused),
+          INSIDE(experts_beyond_the_rows_of_another_file_are_refused),
           INSIDE(counts_whose_sum_is_too_large_are_refused),
           INSIDE(files_that_are_read_twice_warn_once),
           INSIDE(file_that_grows_between_its_two_readings_is_refused),

@@ -202,6 +202,7 @@ static void rows_out_of_place_are_refused(void **state)
         {1, 3, 1, 1.0, EPLB_ERROR_ARGUMENT, "not behind"},
         {1, 2, 1, 1.0, EPLB_ERROR_ARGUMENT, "layer 2: not one of the layers"},
         {2, 1, 6, 1.0, EPLB_ERROR_ARGUMENT, "6 counts, expected at most 5"},
+        {INT64_C(9007199254740993), 1, 1, 1.0, EPLB_ERROR_ARGUMENT, "above 2^53"},
         {2, 1, 1, NAN, EPLB_ERROR_DATA, "step 2: layer 1: expert 0: nan is not a count"},
         {2, 1, 1, INFINITY, EPLB_ERROR_DATA, "inf is not a count"},
         {2, 1, 1, -1.0, EPLB_ERROR_DATA, "-1 is not a count"},
@@ -209,7 +210,7 @@ static void rows_out_of_place_are_refused(void **state)
     };
     test_path path = test_join(*state, "out");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        eplb_counts_shape shape = make_shape(i == 8 ? 1 : -1);
+        eplb_counts_shape shape = make_shape(i == 9 ? 1 : -1);
         eplb_counts_writer *writer;
         double row[6] = {cases[i].count};
         const double good[1] = {1.0};
