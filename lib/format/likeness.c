@@ -28,8 +28,8 @@ const eplb_format *eplb_likeness_find(const eplb_reading *reading, uint32_t want
     return NULL;
 }
 
-/* Whether a row holds ids: at least two, from 0 on, and each one somewhere. Counts almost never
- * do. */
+/* Whether a row holds ids, from 0 on and each one somewhere: the 0 and 1 of cells, or for each two
+ * slots at least one. Counts almost never do, but those of few tokens are small numbers, too. */
 static bool holds_ids(const eplb_counts_row *row)
 {
     uint64_t seen[MOST_IDS / 64] = {0};
@@ -51,7 +51,7 @@ static bool holds_ids(const eplb_counts_row *row)
         seen[id / 64] |= bit;
         end = id >= end ? id + 1 : end;
     }
-    return ids == end && ids >= 2;
+    return ids == end && (ids == 2 || (ids > 2 && ids >= row->length - ids));
 }
 
 void eplb_map_likeness_add(eplb_map_likeness *likeness, const eplb_counts_row *row)

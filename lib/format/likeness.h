@@ -18,7 +18,8 @@ typedef struct eplb_map_likeness {
 
 void eplb_map_likeness_add(eplb_map_likeness *likeness, const eplb_counts_row *row);
 
-/* Warns where every row had nothing but the numbers from 0 on, none left out. */
+/* Warns where every row had nothing but the numbers from 0 on, none left out, and enough of them.
+ */
 void eplb_map_likeness_warn(const eplb_map_likeness *likeness, const eplb_reading *reading);
 
 /* Warns of a placement that may be counts of the format (NULL: it is not): of ids that are most

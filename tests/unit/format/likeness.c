@@ -20,7 +20,7 @@ static void a_map_that_is_read_as_counts_is_warned_of(void **state)
 {
     (void)state;
     static const char *const maps[] = {"[[0,1,2,3,0,1],[3,2,1,0,3,2]]", "[[0,1]]",
-                                       "[[2,1,0,1],[1,1,1,0]]"};
+                                       "[[2,1,0,1],[1,1,1,0]]", "[[0,0,0,1,0]]", "[[0,1,2,0,0,1]]"};
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
         test_warnings warnings = read_as_counts(maps[i], NULL);
         assert_int_equal(warnings.count, 1);
@@ -28,12 +28,14 @@ static void a_map_that_is_read_as_counts_is_warned_of(void **state)
     }
 }
 
-/* One row that is none is enough: rows without tokens, ids left out, others above them. */
+/* One row that is none is enough: rows without tokens, or with few, ids left out, others above
+ * them. */
 static void counts_are_no_map(void **state)
 {
     (void)state;
     static const char *const counts[] = {"[[0,1,2,3],[0,0,0,0]]",
                                          "[[0,1,2,3],[0,1,1,3]]",
+                                         "[[1,0,2,0,0,1,0]]",
                                          "[[0,1,2,4]]",
                                          "[[1,2,3,3]]",
                                          "[[0,1,2,3],[0,1,2,2.5]]",
