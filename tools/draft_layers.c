@@ -2,15 +2,31 @@
 #include "draft_layers.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include <eplb/format.h>
 
+/* Whether the content is of a format that can say it; others may be long recordings. */
+static bool may_say(const char *path)
+{
+    int32_t fits = 0;
+    const eplb_format *format;
+    for (size_t i = 0; fits == 0 && (format = eplb_format_at(i)) != NULL; i++) {
+        if (eplb_format_draft_layers(format) > 0 &&
+            eplb_format_fits(format, NULL, path, EPLB_FORMAT_READS_PLACEMENT, &fits, NULL) !=
+                EPLB_OK) {
+            return false;
+        }
+    }
+    return fits != 0;
+}
+
 int32_t draft_layers_of(const char *path)
 {
     struct stat status;
-    if (path == NULL || stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (path == NULL || stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !may_say(path)) {
         return -1;
     }
     eplb_placement *placement;
