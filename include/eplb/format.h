@@ -102,10 +102,11 @@ typedef struct eplb_read_options {
     int32_t max_layers;  /* rows of a step, and layer ids in counts are below it; default 1024 */
     int32_t max_experts; /* counts of a row, and expert ids are below it; default 4096 */
     int32_t max_slots;   /* slots of a layer; default 1048576 */
-    int64_t max_bytes; /* a placement file, a snapshot, the index of a .pt, and, of recordings with
-                        * maps, a list of one step in memory; default 256 MiB. Of those that are
-                        * compressed, at most 256 times the packed bytes and 1 MiB. Other counts
-                        * have no limit: they stream. */
+    int64_t max_bytes; /* a placement file, a snapshot, the index of a .pt, a column-major .npy from
+                        * a pipe, a compressed file or an .npz, and, of recordings with maps, a list
+                        * of one step in memory; default 256 MiB. Of those that are compressed, at
+                        * most 256 times the packed bytes and 1 MiB. Other counts have no limit:
+                        * they stream. */
 
     /* Which array of a file that has several, such as .npz, or the models of "vllm_load", by its
      * name; NULL (default): there must be one only. An error for files of counts without named

@@ -136,9 +136,13 @@ eplb_probe eplb_reading_probe(const eplb_reading *reading, uint32_t wanted);
 bool eplb_format_has_files(const eplb_format *format, uint32_t wanted);
 
 /* Reads the rest of the file, but for a byte order mark at its start, into one NUL-terminated text
- * that is the caller's. EPLB_ERROR_LIMIT beyond options.max_bytes, and for what unpacks to more than
- * 256 times its packed bytes and 1 MiB. */
+ * that is the caller's. EPLB_ERROR_LIMIT beyond options.max_bytes, and as below. */
 eplb_status eplb_reading_read_all(eplb_reading *reading, char **text, size_t *length,
                                   eplb_error *error);
+
+/* EPLB_ERROR_LIMIT where so many bytes are to be held of what is compressed, and they are more than
+ * 1 MiB and 256 times the packed bytes that were read. */
+eplb_status eplb_reading_check_unpacked(const eplb_reading *reading, uint64_t bytes,
+                                        eplb_error *error);
 
 #endif

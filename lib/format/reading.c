@@ -268,25 +268,30 @@ static eplb_status grow_text(const eplb_reading *reading, char **text, size_t le
     return EPLB_OK;
 }
 
-/* A text in memory may be so many times as long as the packed bytes that it comes from, and this
- * many bytes more: a small file that unpacks to hundreds of megabytes is hostile. */
+/* What is held in memory may be so many times as long as the packed bytes that it comes from, and
+ * this many bytes more: a small file that unpacks to hundreds of megabytes is hostile. */
 #define UNPACKED_RATIO 256
 #define UNPACKED_FREELY ((uint64_t)1 << 20)
 
-static eplb_status check_length(const eplb_reading *reading, size_t length, eplb_error *error)
+eplb_status eplb_reading_check_unpacked(const eplb_reading *reading, uint64_t bytes,
+                                        eplb_error *error)
 {
     const eplb_input *input = &reading->input;
-    if (length > (uint64_t)reading->options.max_bytes) {
-        return eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: more than %lld bytes", input->name,
-                              (long long)reading->options.max_bytes);
-    }
-    if (input->stream != NULL && length > UNPACKED_FREELY &&
-        (length - UNPACKED_FREELY) / UNPACKED_RATIO > input->stream->packed) {
-        return eplb_error_set(error, EPLB_ERROR_LIMIT,
-                              "%s: %llu packed bytes unpack to more than %zu: unpack it first",
-                              input->name, (unsigned long long)input->stream->packed, length);
-    }
-    return EPLB_OK;
+    return input->stream != NULL && bytes > UNPACKED_FREELY &&
+                   (bytes - UNPACKED_FREELY) / UNPACKED_RATIO > input->stream->packed
+               ? eplb_error_set(error, EPLB_ERROR_LIMIT,
+                                "%s: %llu packed bytes unpack to more than %llu: unpack it first",
+                                input->name, (unsigned long long)input->stream->packed,
+                                (unsigned long long)bytes)
+               : EPLB_OK;
+}
+
+static eplb_status check_length(const eplb_reading *reading, size_t length, eplb_error *error)
+{
+    return length > (uint64_t)reading->options.max_bytes
+               ? eplb_error_set(error, EPLB_ERROR_LIMIT, "%s: more than %lld bytes",
+                                reading->input.name, (long long)reading->options.max_bytes)
+               : eplb_reading_check_unpacked(reading, length, error);
 }
 
 /* Appends what is in the buffer and fits, and reads on. */

@@ -17,10 +17,15 @@ static eplb_status add_row(eplb_slot_step *self, const eplb_scanner *scanner,
 {
     size_t slots = (size_t)self->row.length;
     size_t used = (size_t)matrix->layers * slots;
-    if (used + slots > (uint64_t)reading->options.max_bytes / sizeof(*matrix->values)) {
+    uint64_t bytes = (uint64_t)(used + slots) * sizeof(*matrix->values);
+    if (bytes > (uint64_t)reading->options.max_bytes) {
         return eplb_scan_fail(scanner, EPLB_ERROR_LIMIT, error,
                               "a step of more than %lld bytes in memory",
                               (long long)reading->options.max_bytes);
+    }
+    eplb_status status = eplb_reading_check_unpacked(reading, bytes, error);
+    if (status != EPLB_OK) {
+        return status;
     }
     if (used + slots > matrix->capacity) {
         size_t capacity = 2 * used > used + slots ? 2 * used : used + slots;

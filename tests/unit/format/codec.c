@@ -531,6 +531,32 @@ static void a_placement_that_unpacks_to_far_more_is_refused(void **state)
     free(plain.data);
 }
 
+/* So is a step of a recording with maps: two bytes of text are eight in memory. */
+static void a_step_that_unpacks_to_far_more_is_refused(void **state)
+{
+    (void)state;
+    bytes plain = {0};
+    static const char begin[] =
+        "{\"record_type\":\"eplb_load_stats\",\"step\":0,\"expert_load\":[[";
+    add_bytes(&plain, begin, strlen(begin));
+    for (int slot = 0; slot < 1000000; slot++) {
+        add_bytes(&plain, ",0" + (slot == 0 ? 1 : 0), slot == 0 ? 1 : 2);
+    }
+    add_bytes(&plain, "]]}\n", 4);
+    eplb_read_options options = options_for("vllm_stats");
+    for (const packer *pack = packers; *pack != NULL; pack++) {
+        eplb_error error;
+        bytes packed = {0};
+        (*pack)(&packed, plain.data, plain.size);
+        test_write_file("packed", packed.data, packed.size);
+        assert_status(read_rows("packed", &options, NULL, NULL, &error), EPLB_ERROR_LIMIT, &error);
+        assert_contains(error.message,
+                        " packed bytes unpack to more than 8000000: unpack it first");
+        free(packed.data);
+    }
+    free(plain.data);
+}
+
 /* The length of this header is written as the bytes 1f 8b 00. */
 static void a_header_whose_length_looks_like_gzip_is_none(void **state)
 {
@@ -645,6 +671,7 @@ TEST_MAIN(INSIDE(packed_counts_are_those_of_the_plain_file),
           INSIDE(a_long_file_that_ends_too_early_is_refused_at_its_end),
           INSIDE(a_long_file_survives_each_failing_allocation),
           INSIDE(a_placement_that_unpacks_to_far_more_is_refused),
+          INSIDE(a_step_that_unpacks_to_far_more_is_refused),
           INSIDE(a_header_whose_length_looks_like_gzip_is_none),
           INSIDE(a_build_without_the_codec_says_so), INSIDE(what_no_build_unpacks_says_so),
           INSIDE(packed_files_of_a_directory_are_its_ranks))
