@@ -13,6 +13,7 @@ static const eplb_csv_table table = {
 typedef struct csv {
     eplb_csv_lines lines;   /* the line at the cursor is not yet in a row */
     eplb_counts_buffer row; /* -1 for an expert that no line has named */
+    int32_t prepared;       /* values of the row that are, also behind its length */
 } csv;
 
 /* A header in quotes is recognised, too, for the reader to refuse with the reason. */
@@ -52,14 +53,28 @@ static eplb_status read_line(csv *self, const eplb_read_options *options, eplb_e
     return status == EPLB_OK && self->lines.has_line ? check_fields(self, options, error) : status;
 }
 
+/* Takes what follows the line that was left and is as plain. */
+static void take_plain(csv *self, const eplb_read_options *options, const char *line)
+{
+    eplb_counts_buffer *row = &self->row;
+    int32_t room =
+        options->experts > 0 && options->experts < row->capacity ? options->experts : row->capacity;
+    self->prepared = self->prepared > row->length ? self->prepared : row->length;
+    while (self->prepared < room) {
+        row->values[self->prepared++] = -1.0;
+    }
+    eplb_csv_take_plain(&self->lines, line, row->values, room, &row->length);
+}
+
 /* Puts the line at the cursor into the row and leaves it. */
-static eplb_status add_to_row(csv *self, const eplb_hooks *hooks, int32_t max_experts,
+static eplb_status add_to_row(csv *self, const eplb_hooks *hooks, const eplb_read_options *options,
                               eplb_error *error)
 {
     eplb_counts_buffer *row = &self->row;
+    const char *line = self->lines.scanner.input->cursor;
     int32_t expert = (int32_t)self->lines.fields[EPLB_CSV_ITEM];
     while (row->length <= expert) {
-        if (!eplb_counts_buffer_grow(row, hooks, max_experts)) {
+        if (!eplb_counts_buffer_grow(row, hooks, options->max_experts)) {
             return eplb_out_of_memory(error);
         }
         row->values[row->length++] = -1.0;
@@ -72,6 +87,7 @@ static eplb_status add_to_row(csv *self, const eplb_hooks *hooks, int32_t max_ex
     }
     row->values[expert] = self->lines.fields[EPLB_CSV_VALUE];
     eplb_csv_leave_line(&self->lines);
+    take_plain(self, options, line);
     return EPLB_OK;
 }
 
@@ -81,10 +97,10 @@ static eplb_status read_row(csv *self, const eplb_reading *reading, eplb_error *
     double step = lines->fields[EPLB_CSV_STEP];
     double layer = lines->fields[EPLB_CSV_LAYER];
     eplb_status status = EPLB_OK;
-    self->row.length = 0;
+    self->row.length = self->prepared = 0;
     while (status == EPLB_OK && lines->has_line && lines->fields[EPLB_CSV_STEP] == step &&
            lines->fields[EPLB_CSV_LAYER] == layer) {
-        status = add_to_row(self, &reading->hooks, reading->options.max_experts, error);
+        status = add_to_row(self, &reading->hooks, &reading->options, error);
         if (status == EPLB_OK) {
             status = read_line(self, &reading->options, error);
         }

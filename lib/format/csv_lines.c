@@ -390,3 +390,64 @@ void eplb_csv_leave_line(eplb_csv_lines *self)
     }
     leave_line(self, self->line_end);
 }
+
+/* The longest beginning that match_prefix compares. */
+#define LONGEST_PREFIX 16
+
+/* Bytes of the fields before the last two, if these are the item and the value. */
+static size_t prefix_length(const eplb_csv_lines *self, const char *line)
+{
+    const char *next = line;
+    if (self->columns < 3 || self->order[self->columns - 2] != EPLB_CSV_ITEM ||
+        self->order[self->columns - 1] != EPLB_CSV_VALUE) {
+        return SIZE_MAX;
+    }
+    for (int i = 0; i < self->columns - 2; i++) {
+        next = find_byte(next, self->line_end, ',') + 1;
+    }
+    return (size_t)(next - line);
+}
+
+/* Whether two lines have the same first 1 to LONGEST_PREFIX bytes. */
+static bool match_prefix(const char *a, const char *b, size_t length)
+{
+    uint64_t first = eplb_digits_load(a) ^ eplb_digits_load(b);
+    uint64_t second = eplb_digits_load(a + 8) ^ eplb_digits_load(b + 8);
+    return length <= 8 ? first << (64 - 8 * length) == 0
+                       : (first | second << (128 - 8 * length)) == 0;
+}
+
+/* Reads up to 7 digits with `end` behind them; *next is then behind that, too. */
+static bool take_digits(const char **next, char end, uint64_t *value)
+{
+    uint64_t word = eplb_digits_load(*next);
+    uint64_t ends = eplb_digits_ends(word);
+    unsigned length = ends != 0 ? (unsigned)__builtin_ctzll(ends) / 8 : 0;
+    if (length == 0 || (length > 1 && **next == '0') || (*next)[length] != end) {
+        return false;
+    }
+    *value = eplb_digits_value(word, length);
+    *next += length + 1;
+    return true;
+}
+
+void eplb_csv_take_plain(eplb_csv_lines *self, const char *line, double *values, int32_t room,
+                         int32_t *end)
+{
+    eplb_input *input = self->scanner.input;
+    size_t prefix = prefix_length(self, line);
+    while (prefix <= LONGEST_PREFIX && eplb_input_unread(input) >= PLAIN_LINE &&
+           match_prefix(line, input->cursor, prefix)) {
+        const char *next = input->cursor + prefix;
+        uint64_t item;
+        uint64_t value;
+        if (!take_digits(&next, ',', &item) || item >= (uint64_t)room || values[item] >= 0.0 ||
+            !take_digits(&next, '\n', &value)) {
+            break;
+        }
+        values[item] = (double)value;
+        *end = (int32_t)item >= *end ? (int32_t)item + 1 : *end;
+        eplb_input_newline(input, next - 1);
+        input->cursor = next;
+    }
+}

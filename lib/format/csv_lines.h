@@ -52,6 +52,15 @@ eplb_status eplb_csv_read_line(eplb_csv_lines *self, eplb_error *error);
  * and still be one. */
 void eplb_csv_leave_line(eplb_csv_lines *self);
 
+/*
+ * Takes the lines behind `line`, which was just left, as long as they begin as it does, up to the
+ * last two fields, and these are an item and a value of at most 7 digits each: the value goes to
+ * values[item]. Stops before any other line, an item of `room` or above, and one whose value is not
+ * negative: it has one already. *end becomes larger than each item.
+ */
+void eplb_csv_take_plain(eplb_csv_lines *self, const char *line, double *values, int32_t room,
+                         int32_t *end);
+
 /* The error of a field that is not below `limit`. */
 eplb_status eplb_csv_beyond_limit(const eplb_csv_lines *self, eplb_csv_column which, int32_t limit,
                                   eplb_status status, eplb_error *error);

@@ -16,12 +16,16 @@
 typedef struct bytes {
     unsigned char *data;
     size_t size;
+    size_t room; /* of `data`, more than `size` or both 0 */
 } bytes;
 
 static inline void add_bytes(bytes *self, const void *data, size_t size)
 {
-    self->data = realloc(self->data, self->size + size + 1);
-    assert_non_null(self->data);
+    if (self->room - self->size <= size) {
+        self->room = 2 * (self->size + size) + 64;
+        self->data = realloc(self->data, self->room);
+        assert_non_null(self->data);
+    }
     memcpy(self->data + self->size, data, size);
     self->size += size;
 }
@@ -39,6 +43,7 @@ static inline bytes bytes_of_file(const char *path)
 {
     bytes read = {0};
     read.data = (unsigned char *)test_read_file(path, &read.size);
+    read.room = read.size + 1;
     return read;
 }
 

@@ -71,25 +71,41 @@ static void numbers_of_json_of_every_length_and_spacing_are_exact(void **state)
     free(self);
 }
 
-static void numbers_of_csv_of_every_length_and_line_end_are_exact(void **state)
+/* Writes and reads a file whose lines have the tokens first or last, and the experts in a different
+ * order for each step. */
+static void check_csv(const char *header, bool tokens_first, uint64_t ends_kinds)
 {
-    (void)state;
     static const char *const ends[] = {"\n", "\n", "\n", "\r\n", " \n"};
     written *self = calloc(1, sizeof(*self));
     assert_non_null(self);
     eplb_random_seed(&self->random, 8);
     FILE *out = fopen("f", "w");
     assert_non_null(out);
-    fputs("tokens,step,layer,expert\n", out);
+    fputs(header, out);
     for (int t = 0; t < ROWS; t++) {
-        for (int e = 0; e < WIDTH; e++) {
+        for (int i = 0; i < WIDTH; i++) {
+            int e = (i * 7 + t) % WIDTH;
+            if (!tokens_first) {
+                fprintf(out, "%d,0,%d,", t, e);
+            }
             self->counts[t][e] = add_number(self, out);
-            fprintf(out, ",%d,0,%d%s", t, e, ends[eplb_random_below(&self->random, 5)]);
+            if (tokens_first) {
+                fprintf(out, ",%d,0,%d", t, e);
+            }
+            fputs(ends[eplb_random_below(&self->random, ends_kinds)], out);
         }
     }
     assert_int_equal(fclose(out), 0);
     check_file("f", self);
     free(self);
+}
+
+static void numbers_of_csv_of_every_length_and_line_end_are_exact(void **state)
+{
+    (void)state;
+    check_csv("tokens,step,layer,expert\n", true, 5);
+    check_csv("step,layer,expert,tokens\n", false, 5);
+    check_csv("step,layer,expert,tokens\n", false, 1);
 }
 
 /* Writes `head`, a bad text and `tail`, and `filling` as often as `times`. Reads it. */
