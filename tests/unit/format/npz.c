@@ -227,9 +227,66 @@ static void each_failing_allocation_is_survived(void **state)
     }
 }
 
-TEST_MAIN(INSIDE(stored_and_deflated_arrays_are_read), INSIDE(column_major_arrays_are_read),
-          INSIDE(one_of_several_arrays_is_chosen_by_name), INSIDE(broken_entries_are_named),
-          INSIDE(an_archive_that_was_cut_is_never_whole),
+enum { LONG_STEPS = 1500, LONG_EXPERTS = 512 };
+
+static uint32_t long_count(int64_t step, int expert)
+{
+    return (uint32_t)(step * 7919 + expert) * 2654435761u >> 12;
+}
+
+/* An array of 3 MiB, most of which is read on another thread. */
+static bytes long_array(void)
+{
+    bytes array = {0};
+    char header[128];
+    int length = snprintf(header, sizeof(header),
+                          "{'descr':'<u4','fortran_order':False,'shape':(%d,1,%d)}%*s", LONG_STEPS,
+                          LONG_EXPERTS, 57, "\n");
+    add_bytes(&array, "\x93NUMPY\x01\x00", 8);
+    add_integer(&array, (uint64_t)length, 2);
+    add_bytes(&array, header, (size_t)length);
+    for (int step = 0; step < LONG_STEPS; step++) {
+        for (int expert = 0; expert < LONG_EXPERTS; expert++) {
+            add_integer(&array, long_count(step, expert), 4);
+        }
+    }
+    return array;
+}
+
+static void compare_long_row(void *context, const eplb_counts_row *row)
+{
+    int *rows = context;
+    assert_int_equal(row->step, *rows);
+    assert_int_equal(row->length, LONG_EXPERTS);
+    for (int expert = 0; expert < LONG_EXPERTS; expert++) {
+        assert_true(row->counts[expert] == (double)long_count(row->step, expert));
+    }
+    ++*rows;
+}
+
+static void long_arrays_are_read_to_their_end(void **state)
+{
+    (void)state;
+    for (int deflated = 0; deflated < 2; deflated++) {
+        eplb_error error;
+        int rows = 0;
+        zip_part part = {.name = "long.npy", .content = long_array(), .deflated = deflated == 1};
+        write_archive(&part, 1, SIZE_MAX);
+        assert_ok(read_rows("f.npz", NULL, compare_long_row, &rows, &error), &error);
+        assert_int_equal(rows, LONG_STEPS);
+        test_each_failing_allocation(read_counts, "f.npz");
+        part.crc_fault = 1;
+        write_archive(&part, 1, SIZE_MAX);
+        assert_status(read_rows("f.npz", NULL, NULL, NULL, &error), EPLB_ERROR_PARSE, &error);
+        assert_string_equal(error.message,
+                            "f.npz: zip archive: entry 'long.npy': its checksum is wrong");
+        free(part.content.data);
+    }
+}
+
+TEST_MAIN(INSIDE(stored_and_deflated_arrays_are_read), INSIDE(long_arrays_are_read_to_their_end),
+          INSIDE(column_major_arrays_are_read), INSIDE(one_of_several_arrays_is_chosen_by_name),
+          INSIDE(broken_entries_are_named), INSIDE(an_archive_that_was_cut_is_never_whole),
           INSIDE(an_archive_behind_another_is_refused), INSIDE(bytes_behind_an_archive_are_refused),
           INSIDE(a_wrong_byte_gives_no_other_counts),
           INSIDE(an_archive_that_is_packed_must_be_unpacked),
