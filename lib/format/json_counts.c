@@ -47,8 +47,8 @@ static eplb_status check_widths(json_counts *self, int32_t limit, eplb_error *er
         }
         if (status == EPLB_OK && more && self->row.length != self->width) {
             status = eplb_scan_fail(scanner, EPLB_ERROR_DATA, error,
-                                    "%d experts in '%s', but %d counts before", self->row.length,
-                                    self->width_key, self->width);
+                                    "%d experts in '%s', but %d in the rows before",
+                                    self->row.length, self->width_key, self->width);
         }
     }
     scanner->layer = -1;

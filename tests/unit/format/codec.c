@@ -540,7 +540,7 @@ static void a_step_that_unpacks_to_far_more_is_refused(void **state)
         "{\"record_type\":\"eplb_load_stats\",\"step\":0,\"expert_load\":[[";
     add_bytes(&plain, begin, strlen(begin));
     for (int slot = 0; slot < 1000000; slot++) {
-        add_bytes(&plain, ",0" + (slot == 0 ? 1 : 0), slot == 0 ? 1 : 2);
+        add_bytes(&plain, "0,", slot < 999999 ? 2 : 1);
     }
     add_bytes(&plain, "]]}\n", 4);
     eplb_read_options options = options_for("vllm_stats");
