@@ -50,8 +50,8 @@
  * makes one or two copies more (`extra_copies`). Where there is neither, that is an error. Staged
  * slots between which experts move inside a GPU must be committed together, and take a buffer slot
  * each: with a buffer of one slot such experts go by way of another GPU.
- * In place one buffer slot is enough for them, where one of the experts has another replica; without
- * a buffer that one comes from another GPU.
+ * In place one buffer slot is enough for them, where one of the experts has another replica;
+ * without a buffer that one comes from another GPU.
  *
  * Sources: an expert is copied from a slot of the same GPU (where slots are renamed, and on ways
  * through spare slots), else of the same node, else of another node, else from storage. Among the
