@@ -121,6 +121,13 @@ static int check_values(const diff_values *values)
     return exit_code == EXIT_DONE ? price_values_check(&values->price, diff.name) : exit_code;
 }
 
+/* As either map says it: where both do, they are compared later. */
+static int32_t find_draft_layers(const diff_values *values)
+{
+    int32_t count = draft_layers_of(values->old_path);
+    return count >= 0 ? count : draft_layers_of(values->new_path);
+}
+
 static eplb_status read_load(diff_job *self, eplb_error *error)
 {
     const diff_values *values = self->values;
@@ -133,7 +140,7 @@ static eplb_status read_load(diff_job *self, eplb_error *error)
                                   .counting = &values->counting,
                                   .current = values->old_path,
                                   .dense_layers = &values->dense_layers,
-                                  .draft_layers = draft_layers_of(values->old_path),
+                                  .draft_layers = find_draft_layers(values),
                                   .slices =
                                       values->objective == EPLB_OBJECTIVE_SUM ? 1 : values->slices,
                                   .model = &self->model};

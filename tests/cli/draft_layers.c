@@ -243,6 +243,8 @@ static void diff_compares_them(void **state)
         "diff draft vllm --gpus 2",
         "diff draft vllm --gpus 2 --load log",
         "diff draft draft --load log --model config.json",
+        "diff draft vllm --gpus 2 --load log --model config.json",
+        "diff vllm draft --gpus 2 --load log --model config.json",
     };
     for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
         assert_output(*state, alike[i], "3 layers (1 of the draft model) of 3 experts on 2 GPUs");
