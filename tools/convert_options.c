@@ -124,6 +124,9 @@ int convert_values_check(const convert_values *values)
     if (of_placements != NULL && values->what == WHAT_COUNTS) {
         return usage_error(name, "--%s is for placements", of_placements);
     }
+    if (values->without_draft_layers && values->draft_layers == 0) {
+        return usage_error(name, "--without-draft-layers leaves out what --draft-layers 0 keeps");
+    }
     const char *ambiguous = values->files.count > 1 ? find_ambiguous(&values->files) : NULL;
     if (ambiguous != NULL) {
         return usage_error(name,

@@ -164,6 +164,8 @@ static void convert_refuses_what_would_lose_them(void **state)
         {"convert draft --to ascend --draft-layers 3 --out out", 1,
          "draft: 3 layers, of which 3 would be the draft model's: at least one is the model's"},
         {"convert draft --to ascend --draft-layers -1 --out out", 2, "--draft-layers"},
+        {"convert draft --to vllm --draft-layers 0 --without-draft-layers --out out", 2,
+         "--without-draft-layers leaves out what --draft-layers 0 keeps"},
         {"convert log --to csv --draft-layers 1 --out out", 2, "--draft-layers and "},
         {"convert log --what counts --without-draft-layers --out out", 2,
          "--without-draft-layers is for placements"},
