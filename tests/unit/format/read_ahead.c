@@ -2,6 +2,7 @@
 #include "format/read_ahead.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "support.h"
 
@@ -13,6 +14,7 @@ typedef struct source {
     uint64_t done;
     eplb_status end;
     pthread_t reader; /* that read last */
+    bool takes_signals;
     int closed;
 } source;
 
@@ -28,6 +30,9 @@ static eplb_status read_source(eplb_stream *stream, char *data, size_t size, siz
     size_t piece = 1 + self->done % 70001;
     *got = 0;
     self->reader = pthread_self();
+    sigset_t blocked;
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    self->takes_signals = sigismember(&blocked, SIGINT) == 0;
     if (self->done == SIZE && self->end != EPLB_OK) {
         return eplb_error_set(error, self->end, "behind byte %d", SIZE);
     }
@@ -81,6 +86,7 @@ static void assert_bytes(size_t size, eplb_status end)
         assert_string_equal(error.message, "behind byte 3000017");
     }
     assert_false(pthread_equal(from.reader, pthread_self()));
+    assert_false(from.takes_signals);
     assert_int_equal(from.closed, 0);
     stream->close(stream);
     assert_int_equal(from.closed, 1);
