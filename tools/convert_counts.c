@@ -55,22 +55,12 @@ static eplb_status read_load(counts_job *self, eplb_error *error)
                             &order->hooks, error);
 }
 
-/* A layer that is missing would be a dense one in formats of all model layers, and give those
- * behind it other numbers in arrays. */
 static eplb_status refuse_missing(const counts_job *self, eplb_error *error)
 {
-    const id_list *dense = &self->order->values->dense_layers;
-    bool is_known = dense->items != NULL;
-    int32_t missing = missing_moe_layer(self->load, dense);
-    return missing < 0
-               ? EPLB_OK
-               : eplb_error_set(error, EPLB_ERROR_DATA,
-                                "%.200s: no layer %d, and %s: %s needs "
-                                "every MoE layer%s",
-                                eplb_load_scenario_name(self->load, 0), missing,
-                                is_known ? "it is not dense" : "nothing says that it is dense",
-                                eplb_format_name(self->order->to),
-                                is_known ? "" : "; --dense-layers LIST, or --model says it");
+    char whose[256];
+    snprintf(whose, sizeof(whose), "%.198s:", eplb_load_scenario_name(self->load, 0));
+    return check_every_layer(self->load, &self->order->values->dense_layers, whose, self->order->to,
+                             error);
 }
 
 /* A format of all model layers needs to know where the MoE layers are among them. */

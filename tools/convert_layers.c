@@ -85,13 +85,6 @@ static bool has_row(const layer_map *self, int32_t id)
     return l < self->count;
 }
 
-/* Formats without the numbers of layers would give those after a missing one wrong numbers, and
- * formats with all layers would take it for dense. */
-static bool needs_all(const eplb_format *format)
-{
-    return has(format, EPLB_FORMAT_ALL_MODEL_LAYERS) || !has(format, EPLB_FORMAT_MODEL_LAYER_IDS);
-}
-
 /* A MoE layer of the model without a row. */
 static eplb_status refuse_missing(const layer_map *self, eplb_error *error)
 {
@@ -133,7 +126,7 @@ static eplb_status map_layers(layer_map *self, const eplb_format *from, const ep
     }
     if (!knows_dense) {
         bool has_gap = self->ids[self->count - 1] - self->ids[0] >= self->count;
-        return has_gap && needs_all(to)
+        return has_gap && needs_every_layer(to)
                    ? not_known(self, "layers are missing between others", error)
                    : EPLB_OK;
     }
@@ -142,7 +135,7 @@ static eplb_status map_layers(layer_map *self, const eplb_format *from, const ep
         keep_moe_layers(self);
     } else if (by_id) {
         status = keep_model_ids(self, error);
-        if (status == EPLB_OK && needs_all(to)) {
+        if (status == EPLB_OK && needs_every_layer(to)) {
             status = refuse_missing(self, error);
         }
     } else {

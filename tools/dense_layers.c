@@ -181,7 +181,15 @@ eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const epl
                                       : "layers are not numbered 0, 1, 2, ... as MoE indices are");
 }
 
-int32_t missing_moe_layer(const eplb_load *load, const id_list *dense)
+bool needs_every_layer(const eplb_format *format)
+{
+    uint32_t flags = eplb_format_flags(format);
+    return (flags & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0 ||
+           (flags & EPLB_FORMAT_MODEL_LAYER_IDS) == 0;
+}
+
+/* -1: none. */
+static int32_t missing_moe_layer(const eplb_load *load, const id_list *dense)
 {
     const int32_t *ids = eplb_load_layer_ids(load);
     int32_t layers = eplb_load_layers(load);
@@ -200,4 +208,19 @@ int32_t missing_moe_layer(const eplb_load *load, const id_list *dense)
         }
     }
     return -1;
+}
+
+eplb_status check_every_layer(const eplb_load *load, const id_list *dense, const char *whose,
+                              const eplb_format *format, eplb_error *error)
+{
+    bool is_known = dense->items != NULL;
+    int32_t missing = missing_moe_layer(load, dense);
+    return missing < 0
+               ? EPLB_OK
+               : eplb_error_set(error, EPLB_ERROR_DATA,
+                                "%.200s no layer %d, and %s: %s needs every MoE layer%s", whose,
+                                missing,
+                                is_known ? "it is not dense" : "nothing says that it is dense",
+                                eplb_format_name(format),
+                                is_known ? "" : "; --dense-layers LIST, or --model says it");
 }

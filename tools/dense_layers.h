@@ -2,6 +2,7 @@
 #ifndef EPLB_TOOLS_DENSE_LAYERS_H
 #define EPLB_TOOLS_DENSE_LAYERS_H
 
+#include <eplb/format.h>
 #include <eplb/load.h>
 
 #include "options.h"
@@ -29,11 +30,17 @@ void fill_moe_layer_ids(int32_t *ids, int32_t count, const id_list *dense);
 eplb_status apply_dense_layers(eplb_load **load, const id_list *dense, const eplb_hooks *hooks,
                                eplb_error *error);
 
+/* Whether a format would make something else of a MoE layer that is missing: without numbers of
+ * layers those behind it would get wrong ones, and with all layers it would be dense. */
+bool needs_every_layer(const eplb_format *format);
+
 /*
- * The first MoE layer that a load lacks between its others, or, where the list of dense layers is
- * known (items not NULL), at all; -1: none. Formats that number MoE layers would give those behind
- * it wrong numbers. Layers that files of all model layers have without tokens are dense.
+ * EPLB_ERROR_DATA when a load lacks a MoE layer between its others, or, where the list of dense
+ * layers is known (items not NULL), at all, for `format`, which needs every one. Layers that files
+ * of all model layers have without tokens are dense. The message begins with `whose`, such as "the
+ * loads have".
  */
-int32_t missing_moe_layer(const eplb_load *load, const id_list *dense);
+eplb_status check_every_layer(const eplb_load *load, const id_list *dense, const char *whose,
+                              const eplb_format *format, eplb_error *error);
 
 #endif

@@ -38,24 +38,12 @@ static eplb_status read_load(plan_job *self, eplb_error *error)
     return read_scenarios(&self->load, &request, &self->assumes_experts, &self->hooks, error);
 }
 
-/* Formats without numbers of layers would give those behind a missing one wrong numbers, and
- * formats with all layers would take it for dense. */
 static eplb_status check_layers(plan_job *self, eplb_error *error)
 {
-    const id_list *dense = &self->values->dense_layers;
-    uint32_t flags = eplb_format_flags(self->to);
-    bool needs_all =
-        (flags & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0 || (flags & EPLB_FORMAT_MODEL_LAYER_IDS) == 0;
-    int32_t missing =
-        self->values->out != NULL && needs_all ? missing_moe_layer(self->load, dense) : -1;
-    if (missing < 0) {
-        return EPLB_OK;
-    }
-    bool is_known = dense->items != NULL;
-    return eplb_error_set(
-        error, EPLB_ERROR_DATA, "the loads have no layer %d, and %s: %s needs every MoE layer%s",
-        missing, is_known ? "it is not dense" : "nothing says that it is dense",
-        eplb_format_name(self->to), is_known ? "" : "; --dense-layers LIST, or --model says it");
+    return self->values->out != NULL && needs_every_layer(self->to)
+               ? check_every_layer(self->load, &self->values->dense_layers, "the loads have",
+                                   self->to, error)
+               : EPLB_OK;
 }
 
 /* What a current placement says that could not be read twice. */

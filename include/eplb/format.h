@@ -14,7 +14,7 @@
  * Threads: a reader belongs to one thread at a time; formats are constant. A compressed file, or
  * array of an .npz, is unpacked on a thread of the reader's own from its second MiB on, unless it
  * comes from a pipe. That thread calls no hooks, blocks the signals of the process and ends with
- * the reader.
+ * the reader; a forked child does not have it and must not touch its parent's readers.
  */
 #ifndef EPLB_FORMAT_H
 #define EPLB_FORMAT_H
@@ -105,7 +105,7 @@ typedef struct eplb_read_options {
     int64_t max_bytes; /* a placement file, a snapshot, the index of a .pt, a column-major .npy from
                         * a pipe, a compressed file or an .npz, and, of recordings with maps, a list
                         * of one step in memory; default 256 MiB. Of those that are compressed, at
-                        * most 256 times the packed bytes and 1 MiB. Other counts have no limit:
+                        * most 512 times the packed bytes and 1 MiB. Other counts have no limit:
                         * they stream. */
 
     /* Which array of a file that has several, such as .npz, or the models of "vllm_load", by its

@@ -141,7 +141,7 @@ eplb_status eplb_reading_read_all(eplb_reading *reading, char **text, size_t *le
                                   eplb_error *error);
 
 /* EPLB_ERROR_LIMIT where so many bytes are to be held of what is compressed, and they are more than
- * 1 MiB and 256 times the packed bytes that were read. */
+ * 1 MiB and 512 times the packed bytes that were read. */
 eplb_status eplb_reading_check_unpacked(const eplb_reading *reading, uint64_t bytes,
                                         eplb_error *error);
 

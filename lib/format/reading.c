@@ -270,7 +270,7 @@ static eplb_status grow_text(const eplb_reading *reading, char **text, size_t le
 
 /* What is held in memory may be so many times as long as the packed bytes that it comes from, and
  * this many bytes more: a small file that unpacks to hundreds of megabytes is hostile. */
-#define UNPACKED_RATIO 256
+#define UNPACKED_RATIO 512
 #define UNPACKED_FREELY ((uint64_t)1 << 20)
 
 eplb_status eplb_reading_check_unpacked(const eplb_reading *reading, uint64_t bytes,

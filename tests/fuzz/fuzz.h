@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* A line on standard error, and abort. */
 _Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* How many bytes an input may unpack to in memory: as many as it has, or 256 times as many and 1
+/* How many bytes an input may unpack to in memory: as many as it has, or 512 times as many and 1
  * MiB where it begins as something packed. */
 size_t fuzz_worth(const uint8_t *data, size_t size);
 

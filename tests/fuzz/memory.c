@@ -85,7 +85,7 @@ size_t fuzz_worth(const uint8_t *data, size_t size)
     for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
         size_t length = strlen(magics[i]);
         if (size >= length && memcmp(data, magics[i], length) == 0) {
-            return 256 * size + ((size_t)1 << 20);
+            return 512 * size + ((size_t)1 << 20);
         }
     }
     return size;
