@@ -17,9 +17,8 @@ static const option options[] = {
     {"to", "FORMAT",
      "format to write (default: the one that the ending of --out stands for, which is .csv, "
      ".jsonl, .npy or .json (sglang) for counts and .json (sglang), .yaml (trtllm) or .npy (omni) "
-     "for placements; else jsonl for counts and sglang for placements, but for names of other "
-     "kinds "
-     "of files, such as .npz)",
+     "for placements; else jsonl for counts and sglang for placements; names of other kinds of "
+     "files, such as .npz, are refused)",
      OPTION_TEXT, AT(to), 0, 0, NULL},
     {"from", "FORMAT", "format of the files (default: recognised by content)", OPTION_TEXT,
      AT(from), 0, 0, NULL},
@@ -62,8 +61,7 @@ const command convert_command = {
         "files, or a directory, are counts of ranks, which are summed. Counts of slots become "
         "those of experts. What a format cannot carry, such as GPUs with different numbers of "
         "slots, or layers of a draft model, is refused. Arrays and sglang number the steps from 0; "
-        "npy has the MoE layers "
-        "without their numbers.",
+        "npy has the MoE layers without their numbers.",
     .example = "eplb convert counts.jsonl --to csv --out counts.csv",
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),
