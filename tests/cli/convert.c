@@ -178,38 +178,20 @@ static void several_files_are_ranks_that_are_summed(void **state)
     free(text);
 }
 
-typedef struct refusal {
-    const char *line;
-    int exit_code;
-    const char *message;
-} refusal;
-
-static void assert_refused(const char *directory, const refusal *expected)
-{
-    run_result result = run_line(directory, expected->line);
-    if (result.exit_code != expected->exit_code) {
-        print_error("eplb %s: %d: %s\n", expected->line, result.exit_code, result.err);
-    }
-    assert_int_equal(result.exit_code, expected->exit_code);
-    assert_contains(result.err, expected->message);
-    assert_false(has_file(directory, "out"));
-    run_release(&result);
-}
-
 static void a_name_that_parts_a_source_is_no_other_file(void **state)
 {
     static const char *const names[] = {"a", "b", "c", "a=b", "b:3", "a,b"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         test_write_text(test_join(*state, names[i]).text, "{\"layer\":0,\"counts\":[1]}\n");
     }
-    const refusal refusals[] = {
+    const run_refusal refusals[] = {
         {"convert a=b c --out out", 2, "'a=b' among several files"},
         {"convert c a=b --out out", 2, "'a=b' among several files"},
         {"convert c b:3 --out out", 2, "'b:3' among several files"},
         {"convert c a,b --out out", 2, "'a,b' among several files"},
     };
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        assert_refused(*state, &refusals[i]);
+        assert_true(run_is_refused(*state, &refusals[i]));
     }
     run_ok(*state, "convert ./a=b c --out some.jsonl");
     run_ok(*state, "convert b:3 c --out some.jsonl");
@@ -218,7 +200,7 @@ static void a_name_that_parts_a_source_is_no_other_file(void **state)
 
 static void what_is_not_clear_is_refused(void **state)
 {
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"convert", 2, "FILE is missing"},
         {"convert log", 2, "--out FILE is missing"},
         {"convert log --list", 2, "--list goes without FILE"},
@@ -259,13 +241,13 @@ static void what_is_not_clear_is_refused(void **state)
     write_recorded_map(*state, eplb_format_find("sglang"));
     write_recorded_map(*state, eplb_format_find("ascend"));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_refused(*state, &cases[i]);
+        assert_true(run_is_refused(*state, &cases[i]));
     }
 }
 
 static void counts_without_a_layer_give_its_number_to_none(void **state)
 {
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"convert gap --to npy --out out", 1, "gap: no layer 3, and nothing says that it is dense"},
         {"convert gap --to sglang --out out", 1, "no layer 3, and nothing says that it is dense"},
         {"convert gap --to npy --dense-layers 0-1 --out out", 1, "no layer 3, and it is not dense"},
@@ -274,7 +256,7 @@ static void counts_without_a_layer_give_its_number_to_none(void **state)
     };
     test_write_text(test_join(*state, "gap").text, "step,layer,expert,tokens\n0,2,0,1\n0,4,0,1\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_refused(*state, &cases[i]);
+        assert_true(run_is_refused(*state, &cases[i]));
     }
     run_ok(*state, "convert gap --to npy --dense-layers 0,1,3 --out out");
     run_ok(*state, "convert gap --to jsonl --out out");
@@ -285,18 +267,18 @@ static void layers_that_have_rows_are_not_dense(void **state)
     write_recorded_map(*state, eplb_format_find("sglang"));
     run_ok(*state, "convert sglang --gpus 4 --dense-layers 0 --to trtllm --out trtllm.yaml");
 #ifdef HAVE_YAML
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"convert trtllm.yaml --gpus 4 --dense-layers 1 --to sglang --out out", 1,
          "layer 1 has a row, so it is not dense"},
     };
-    assert_refused(*state, &cases[0]);
+    assert_true(run_is_refused(*state, &cases[0]));
 #endif
 }
 
 /* Their rows would get the numbers of others, or stand for dense layers. */
 static void maps_without_all_moe_layers_are_refused(void **state)
 {
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"convert part --to vllm --gpus 2 --out out", 1, "layers are missing between others"},
         {"convert part --to sglang --gpus 2 --out out", 1, "layers are missing between others"},
         {"convert part --to vllm --gpus 2 --dense-layers 0 --out out", 1,
@@ -320,7 +302,7 @@ static void maps_without_all_moe_layers_are_refused(void **state)
         return;
     }
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_refused(*state, &cases[i]);
+        assert_true(run_is_refused(*state, &cases[i]));
     }
     run_ok(*state, "convert part --to vllm --gpus 2 --dense-layers 0,2 --out out");
     run_ok(*state, "convert part --to trtllm --gpus 2 --dense-layers 0 --out out");
@@ -359,8 +341,8 @@ static void the_ending_of_the_name_says_what_is_read(void **state)
         {"convert list --out x.jsonl", "counts"},
         {"convert list --gpus 2 --dense-layers none --out x.yaml", "placement"},
     };
-    static const refusal open = {"convert list --out out.json", 1,
-                                 "fits counts (lmdeploy) and a placement (vllm): say which"};
+    static const run_refusal open = {"convert list --out out.json", 1,
+                                     "fits counts (lmdeploy) and a placement (vllm): say which"};
     test_write_text(test_join(*state, "list").text, "[[0,1,2,0],[2,1,0,1]]");
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         char line[200];
@@ -369,7 +351,7 @@ static void the_ending_of_the_name_says_what_is_read(void **state)
         assert_string_equal(json_text(document, "what"), lines[i][1]);
         cJSON_Delete(document);
     }
-    assert_refused(*state, &open);
+    assert_true(run_is_refused(*state, &open));
 }
 
 static void the_last_line_says_what_loads_the_file(void **state)
@@ -442,9 +424,9 @@ static void a_model_says_its_dense_layers(void **state)
     test_write_text(test_join(*state, "config.json").text,
                     "{\"num_hidden_layers\":5,\"n_routed_experts\":8,"
                     "\"first_k_dense_replace\":1,\"num_experts_per_tok\":2}");
-    static const refusal wrong = {"convert ascend --model config.json --to sglang --out out", 1,
-                                  "of a model with 4 layers, but --model says 5"};
-    assert_refused(*state, &wrong);
+    static const run_refusal wrong = {"convert ascend --model config.json --to sglang --out out", 1,
+                                      "of a model with 4 layers, but --model says 5"};
+    assert_true(run_is_refused(*state, &wrong));
 }
 
 static void the_list_fits_a_terminal(void **state)

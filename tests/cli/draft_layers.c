@@ -56,25 +56,10 @@ static void assert_draft_layers(const char *directory, const char *name, int lay
     cJSON_Delete(report);
 }
 
-typedef struct refusal {
-    const char *line;
-    int exit_code;
-    const char *message;
-} refusal;
-
-/* One line on standard error, and no file "out". */
-static void assert_refused(const char *directory, const refusal *cases, size_t count)
+static void assert_refused(const char *directory, const run_refusal *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        run_result result = run_line(directory, cases[i].line);
-        if (result.exit_code != cases[i].exit_code) {
-            print_error("eplb %s: %d: %s\n", cases[i].line, result.exit_code, result.err);
-        }
-        assert_int_equal(result.exit_code, cases[i].exit_code);
-        assert_contains(result.err, cases[i].message);
-        assert_ptr_equal(strchr(result.err, '\n') + 1, result.err + strlen(result.err));
-        assert_false(has_file(directory, "out"));
-        run_release(&result);
+        assert_true(run_is_refused(directory, &cases[i]));
     }
 }
 #define ASSERT_REFUSED(cases) assert_refused(*state, cases, sizeof(cases) / sizeof((cases)[0]))
@@ -135,7 +120,7 @@ static void their_numbers_go_on_behind_the_models(void **state)
     run_ok(*state, "convert all --gpus 2 --to ascend --model config.json --draft-layers 1 --out "
                    "back");
     assert_true(same_files(*state, "draft", "back"));
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"convert all --gpus 2 --to ascend --dense-layers 0,3 --draft-layers 1 --out out", 1,
          "all: layer 2 is the last one with experts of layers 0 to 3, so it is not the draft "
          "model's"},
@@ -153,7 +138,7 @@ static void their_numbers_go_on_behind_the_models(void **state)
 
 static void convert_refuses_what_would_lose_them(void **state)
 {
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"convert draft --to vllm --out out", 1,
          "vllm cannot carry layers of the draft model (1, the last of 3): it cannot say which they "
          "are; ascend can" WAYS},
@@ -207,7 +192,7 @@ static void plan_keeps_those_of_the_current_placement(void **state)
 /* What lies in a pipe cannot be looked at before. */
 static void plan_refuses_contradictions(void **state)
 {
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {PLAN " --current draft --draft-layers 0", 2, "--draft-layers 0, but draft has 1"},
         {PLAN " --current draft --draft-layers 2", 2, "--draft-layers 2, but draft has 1"},
         {PLAN " --current plain --draft-layers 1", 2, "--draft-layers 1, but plain has 0"},
@@ -230,7 +215,7 @@ static void plan_refuses_contradictions(void **state)
 
 static void diff_compares_them(void **state)
 {
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"diff plain draft", 1,
          "draft: 1 of its 3 layers are the draft model's, but 0 of 3 in plain"},
         {"diff draft plain", 1,
@@ -259,7 +244,7 @@ static void diff_compares_them(void **state)
 static void report_judges_a_placement_with_them(void **state)
 {
     run_ok(*state, "report --load log --current draft --model config.json");
-    static const refusal cases[] = {
+    static const run_refusal cases[] = {
         {"report --load log --current plain --model config.json", 1,
          "the loads have a layer 3, but config.json has 3"},
     };

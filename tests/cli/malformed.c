@@ -11,13 +11,7 @@
 #define CONVERT "convert good.jsonl"
 #define SWEEP "sweep --load good.jsonl --gpus 2,4 --redundant 0,8"
 
-typedef struct refusal {
-    const char *line;
-    int exit_code;
-    const char *message; /* a part of it */
-} refusal;
-
-static const refusal wrong_commands[] = {
+static const run_refusal wrong_commands[] = {
     {"", 2, "a command is missing"},
     {"plam", 2, "unknown command 'plam'; did you mean 'plan'?"},
     {"--verbose", 2, "unknown option '--verbose'"},
@@ -91,7 +85,7 @@ static const refusal wrong_commands[] = {
 };
 
 /* At least one for each option of each command. */
-static const refusal wrong_values[] = {
+static const run_refusal wrong_values[] = {
     {GOOD " --counted-under missing.json", 1, "missing.json: cannot open"},
     {GOOD " --counted-under -", 2, "--counted-under -: give a file"},
     {GOOD " --array=", 2, "--array '': empty"},
@@ -368,29 +362,11 @@ static const broken_file broken_placements[] = {
     {"{\"physical_to_logical_map\":[[0,1,2,3,4]]}", "bad"},
 };
 
-static bool is_refused(const char *directory, const refusal *expected)
-{
-    int files = count_files(directory);
-    run_result result = run_line(directory, expected->line);
-    size_t length = strlen(result.err);
-    bool one_line = length > 0 && strcspn(result.err, "\n") == length - 1;
-    bool refused = result.exit_code == expected->exit_code && result.out_size == 0 && one_line &&
-                   strncmp(result.err, "eplb: ", 6) == 0 &&
-                   strstr(result.err, expected->message) != NULL && count_files(directory) == files;
-    if (!refused) {
-        print_error("eplb %s: exit code %d, expected %d and \"%s\"; out \"%s\", err \"%s\"\n",
-                    expected->line, result.exit_code, expected->exit_code, expected->message,
-                    result.out, result.err);
-    }
-    run_release(&result);
-    return refused;
-}
-
 static bool is_file_refused(const char *directory, const broken_file *file, const char *line)
 {
     test_write_text(test_join(directory, "bad").text, file->content);
-    refusal expected = {line, 1, file->message};
-    bool refused = is_refused(directory, &expected);
+    run_refusal expected = {line, 1, file->message};
+    bool refused = run_is_refused(directory, &expected);
     if (!refused) {
         print_error("with the file %s\n", file->content);
     }
@@ -411,7 +387,7 @@ static void wrong_commands_are_refused(void **state)
 {
     int accepted = 0;
     for (size_t i = 0; i < sizeof(wrong_commands) / sizeof(wrong_commands[0]); i++) {
-        accepted += is_refused(*state, &wrong_commands[i]) ? 0 : 1;
+        accepted += run_is_refused(*state, &wrong_commands[i]) ? 0 : 1;
     }
     assert_int_equal(accepted, 0);
 }
@@ -420,7 +396,7 @@ static void wrong_values_are_refused(void **state)
 {
     int accepted = 0;
     for (size_t i = 0; i < sizeof(wrong_values) / sizeof(wrong_values[0]); i++) {
-        accepted += is_refused(*state, &wrong_values[i]) ? 0 : 1;
+        accepted += run_is_refused(*state, &wrong_values[i]) ? 0 : 1;
     }
     assert_int_equal(accepted, 0);
 }

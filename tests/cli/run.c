@@ -108,6 +108,24 @@ void run_ok(const char *directory, const char *line)
     run_release(&result);
 }
 
+bool run_is_refused(const char *directory, const run_refusal *expected)
+{
+    int files = count_files(directory);
+    run_result result = run_line(directory, expected->line);
+    size_t length = strlen(result.err);
+    bool one_line = length > 0 && strcspn(result.err, "\n") == length - 1;
+    bool refused = result.exit_code == expected->exit_code && result.out_size == 0 && one_line &&
+                   strncmp(result.err, "eplb: ", 6) == 0 &&
+                   strstr(result.err, expected->message) != NULL && count_files(directory) == files;
+    if (!refused) {
+        print_error("eplb %s: exit code %d, expected %d and \"%s\"; out \"%s\", err \"%s\"\n",
+                    expected->line, result.exit_code, expected->exit_code, expected->message,
+                    result.out, result.err);
+    }
+    run_release(&result);
+    return refused;
+}
+
 bool has_file(const char *directory, const char *name)
 {
     return access(test_join(directory, name).text, F_OK) == 0;

@@ -27,6 +27,17 @@ void run_release(run_result *result);
 /* Runs a line that must exit with 0 and forgets what it said. */
 void run_ok(const char *directory, const char *line);
 
+/* A command line that must be refused. */
+typedef struct run_refusal {
+    const char *line;
+    int exit_code;
+    const char *message; /* a part of it */
+} run_refusal;
+
+/* Runs the line; whether it says one line, nothing on standard output, and makes no file. What else
+ * it does is printed. */
+bool run_is_refused(const char *directory, const run_refusal *expected);
+
 /* Whether a file is in the directory. */
 bool has_file(const char *directory, const char *name);
 
