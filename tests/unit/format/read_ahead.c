@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: MIT */
+/* Reading ahead, also where no thread can be started: pthread_create is wrapped here. */
 #include "format/read_ahead.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include "support.h"
 
 enum { SIZE = 3000017 };
+
+static bool refuses_threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*routine)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*routine)(void *), void *argument);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*routine)(void *), void *argument)
+{
+    return refuses_threads ? EAGAIN : __real_pthread_create(thread, attributes, routine, argument);
+}
 
 /* Gives bytes in pieces of many sizes, and then the end or an error. */
 typedef struct source {
@@ -131,6 +146,25 @@ static void each_failing_allocation_is_told(void **state)
     test_each_failing_allocation(read_through, NULL);
 }
 
+static void without_a_thread_the_caller_reads(void **state)
+{
+    (void)state;
+    test_memory memory = {0};
+    eplb_hooks hooks = test_hooks(&memory);
+    source from = make_source(EPLB_ERROR_PARSE);
+    eplb_stream *stream = eplb_read_ahead(&from.stream, &hooks);
+    uint64_t read;
+    refuses_threads = true;
+    eplb_status status = read_all(stream, 4099, &read, NULL);
+    refuses_threads = false;
+    assert_int_equal(status, EPLB_ERROR_PARSE);
+    assert_int_equal(read, SIZE);
+    assert_true(pthread_equal(from.reader, pthread_self()));
+    assert_int_equal(memory.live, 1); /* no blocks */
+    stream->close(stream);
+    assert_int_equal(memory.live, 0);
+}
+
 static void a_short_stream_starts_no_thread(void **state)
 {
     (void)state;
@@ -172,5 +206,6 @@ static void it_can_be_closed_at_any_byte(void **state)
 TEST_MAIN(cmocka_unit_test(all_bytes_come_in_order_from_another_thread),
           cmocka_unit_test(an_error_comes_behind_the_bytes_before_it),
           cmocka_unit_test(each_failing_allocation_is_told),
+          cmocka_unit_test(without_a_thread_the_caller_reads),
           cmocka_unit_test(a_short_stream_starts_no_thread),
           cmocka_unit_test(it_can_be_closed_at_any_byte))
