@@ -16,9 +16,16 @@ int plan_find_draft_layers(plan_job *self)
     int32_t said = draft_layers_of(values->current);
     bool is_given = values->draft_layers != NOT_GIVEN;
     self->draft_layers = is_given ? values->draft_layers : said;
-    return is_given && said >= 0 && said != values->draft_layers
-               ? usage_error(plan_command.name, "--draft-layers %d, but %s has %d",
-                             values->draft_layers, values->current, said)
+    if (is_given && said >= 0 && said != values->draft_layers) {
+        return usage_error(plan_command.name, "--draft-layers %d, but %s has %d",
+                           values->draft_layers, values->current, said);
+    }
+    int32_t most = eplb_format_draft_layers(self->to);
+    return values->out != NULL && self->draft_layers > most
+               ? usage_error(plan_command.name,
+                             "%s can mark at most %d layers as the draft model's, but %s says %d",
+                             eplb_format_name(self->to), most,
+                             is_given ? "--draft-layers" : values->current, self->draft_layers)
                : EXIT_DONE;
 }
 

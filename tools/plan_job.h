@@ -35,7 +35,8 @@ typedef struct plan_job {
 } plan_job;
 
 /* Finds out how many layers are the draft model's, as far as it is known before logs are read,
- * which may take long: a contradiction is a usage error. */
+ * which may take long: a contradiction, or more than the format to write can mark, is a usage
+ * error. */
 int plan_find_draft_layers(plan_job *self);
 
 /* Reads the loads and the current placement. */

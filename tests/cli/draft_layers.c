@@ -196,19 +196,21 @@ static void plan_refuses_contradictions(void **state)
         {PLAN " --current draft --draft-layers 0", 2, "--draft-layers 0, but draft has 1"},
         {PLAN " --current draft --draft-layers 2", 2, "--draft-layers 2, but draft has 1"},
         {PLAN " --current plain --draft-layers 1", 2, "--draft-layers 1, but plain has 0"},
-        {PLAN " --draft-layers 3", 1, "the loads: 3 layers, of which 3 would be the draft model's"},
-        {PLAN " --draft-layers 2", 1, "ascend cannot carry layers of the draft model (2, the last"},
+        {"plan --load log --gpus 2 --slots 4 --draft-layers 3", 1,
+         "the loads: 3 layers, of which 3 would be the draft model's"},
+        {PLAN " --draft-layers 2", 2,
+         "ascend can mark at most 1 layers as the draft model's, but --draft-layers says 2"},
         {"plan --load sglang_log --gpus 2 --slots 4 --to ascend --out out --draft-layers 1", 1,
          "the loads: layer 1 is the last one with experts of layers 0 to 2, so it is not the draft "
          "model's"},
         {PLAN " --model config.json", 1, "the loads have a layer 3, but config.json has 3"},
-        {PLAN " --draft-layers 2 --model config.json", 1,
+        {"plan --load log --gpus 2 --slots 4 --draft-layers 2 --model config.json", 1,
          "the loads have 3 layers (2 of the draft model), but config.json has 2 with experts"},
         {"plan --load short_log --gpus 2 --slots 4 --to ascend --out out --current draft", 1,
          "draft: 3 layers (1 of the draft model), but the loads have 2; eplb convert "
          "--without-draft-layers leaves them out"},
-        {"plan --load log --gpus 2 --slots 4 --out out --current draft", 1,
-         "sglang cannot carry layers of the draft model"},
+        {"plan --load log --gpus 2 --slots 4 --out out --current draft", 2,
+         "sglang can mark at most 0 layers as the draft model's, but draft says 1"},
     };
     ASSERT_REFUSED(cases);
 }
