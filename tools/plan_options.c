@@ -138,8 +138,8 @@ static const option options[] = {
      0, 0, NULL},
     {"to", "FORMAT",
      "format of that file (default: the one that its name's ending stands for, which is .json "
-     "(sglang), .yaml (trtllm) or .npy (omni); else sglang, but for names of other kinds of files, "
-     "such as .npz)",
+     "(sglang), .yaml (trtllm) or .npy (omni); else sglang; names of other kinds of files, such as "
+     ".npz, are refused)",
      OPTION_TEXT, AT(to), 0, 0, NULL},
     {"weights", "FILE",
      "file to write the best weights of replicas to, for the sum of the scenarios: CSV of layer, "
