@@ -67,8 +67,7 @@ static eplb_status refuse_missing(const counts_job *self, eplb_error *error)
 static eplb_status check_layers(counts_job *self, eplb_error *error)
 {
     bool all = (eplb_format_flags(self->order->to) & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0;
-    bool is_array = self->order->to == eplb_format_find("npy");
-    eplb_status status = all || is_array ? refuse_missing(self, error) : EPLB_OK;
+    eplb_status status = needs_every_layer(self->order->to) ? refuse_missing(self, error) : EPLB_OK;
     if (status != EPLB_OK || !all || eplb_load_model_layers(self->load) > 0) {
         return status;
     }

@@ -185,7 +185,7 @@ bool needs_every_layer(const eplb_format *format)
 {
     uint32_t flags = eplb_format_flags(format);
     return (flags & EPLB_FORMAT_ALL_MODEL_LAYERS) != 0 ||
-           (flags & EPLB_FORMAT_MODEL_LAYER_IDS) == 0;
+           (flags & (EPLB_FORMAT_MODEL_LAYER_IDS | EPLB_FORMAT_ANY_LAYER_IDS)) == 0;
 }
 
 /* -1: none. */

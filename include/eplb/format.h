@@ -41,12 +41,15 @@ typedef struct eplb_format eplb_format;
 #define EPLB_FORMAT_ALL_MODEL_LAYERS 8u
 /* Known only from a change that its engine has not merged. */
 #define EPLB_FORMAT_OPEN 16u
-/* Layers have the numbers of the model, dense layers counted. Without it, those of MoE layers. */
+/* Layers have the numbers of the model, dense layers counted. Without it, those of MoE layers, but
+ * for EPLB_FORMAT_ANY_LAYER_IDS. */
 #define EPLB_FORMAT_MODEL_LAYER_IDS 32u
 /* Placements may have different numbers of slots on GPUs, and in layers. Without it, each GPU has
  * equally many in each layer. */
 #define EPLB_FORMAT_UNEVEN_SLOTS 64u
 #define EPLB_FORMAT_WRITES_COUNTS 128u
+/* Counts have numbers of layers that their writer chose: of the model, or of MoE layers. */
+#define EPLB_FORMAT_ANY_LAYER_IDS 256u
 
 /* The formats in a fixed order; NULL past the end. */
 EPLB_API const eplb_format *eplb_format_at(size_t index);

@@ -116,7 +116,8 @@ eplb_status eplb_counted_under_fold(eplb_counted_under *self, eplb_counts_row *r
     }
     int32_t experts = eplb_placement_experts(self->placement);
     if (self->layers == 0) {
-        bool is_named = has_model_ids(self) || self->format->counts.any_layer_ids;
+        bool is_named =
+            has_model_ids(self) || (self->format->flags & EPLB_FORMAT_ANY_LAYER_IDS) != 0;
         bool is_known = has_model_ids(self) || find_id(self, row->layer) >= 0;
         self->by_order = !(is_named && is_known);
     }

@@ -84,8 +84,6 @@ struct eplb_format {
         bool short_rows;
         /* options.array names one of several arrays of a file. */
         bool names_arrays;
-        /* Rows have numbers of layers that their writer chose: of the model or of MoE layers. */
-        bool any_layer_ids;
         /* Whether the files of a directory are one recording of this format, which open then finds
          * in reading->listing. NULL: no such recordings. */
         bool (*probe_directory)(const eplb_listing *listing);

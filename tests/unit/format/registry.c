@@ -45,8 +45,10 @@ static void flags_say_what_a_format_can_do(void **state)
                      counts | placements | EPLB_FORMAT_ALL_MODEL_LAYERS |
                          EPLB_FORMAT_MODEL_LAYER_IDS);
     assert_int_equal(eplb_format_flags(eplb_format_find("npy")), counts);
-    assert_int_equal(eplb_format_flags(eplb_format_find("csv")), counts);
-    assert_int_equal(eplb_format_flags(eplb_format_find("jsonl")), counts);
+    assert_int_equal(eplb_format_flags(eplb_format_find("csv")),
+                     counts | EPLB_FORMAT_ANY_LAYER_IDS);
+    assert_int_equal(eplb_format_flags(eplb_format_find("jsonl")),
+                     counts | EPLB_FORMAT_ANY_LAYER_IDS);
     assert_int_equal(eplb_format_flags(eplb_format_find("trtllm")),
                      EPLB_FORMAT_READS_COUNTS | trtllm | EPLB_FORMAT_MODEL_LAYER_IDS);
     assert_int_equal(eplb_format_flags(eplb_format_find("ascend")), placements);
